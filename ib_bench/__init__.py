@@ -1,0 +1,10 @@
+"""ib_bench: how much data does a sequence model need before it tracks state?
+
+Importing the package starts no device and imports no JAX; `ib_bench.tasks` and `ib_bench.data`
+are usable on their own.
+"""
+
+__version__ = "0.1.0"
+
+# Raised by every change that could alter a verdict; records of different versions are never mixed.
+PROTOCOL_VERSION = 1

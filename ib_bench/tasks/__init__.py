@@ -1,0 +1,63 @@
+"""Tasks: what is tracked. `TASKS` is the table of contents; every value builds an `Automaton`."""
+
+import ast
+import functools
+import inspect
+
+from ib_bench.lookup import lookup
+from ib_bench.tasks.automaton import Automaton
+from ib_bench.tasks.groups import (
+    alternating_group,
+    dihedral,
+    modular_addition,
+    permutation_composition,
+)
+from ib_bench.tasks.machines import cycle_navigation, product, random_machine
+
+TASKS = {
+    "alternating_group": alternating_group,
+    "cycle_navigation": cycle_navigation,
+    "dihedral": dihedral,
+    "modular_addition": modular_addition,
+    "permutation_composition": permutation_composition,
+    "product": product,
+    "random_machine": random_machine,
+}
+
+
+@functools.lru_cache(maxsize=64)
+def make_task(text: str) -> Automaton:
+    """Builds a task from how it is written: "modular_addition(5)", "product(dihedral(4),...)".
+
+    Raises:
+      ValueError: the text is no such call, the name is unknown, or an argument is out of range.
+    """
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        call = None
+    return _build(call, text)
+
+
+def _build(call: ast.expr | None, text: str) -> Automaton:
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+        raise ValueError(f"task: {text!r} is not a task; write for example 'modular_addition(5)'")
+    maker = lookup(TASKS, call.func.id, "task.name")
+    arguments = [_argument(argument, text) for argument in call.args]
+    named = {keyword.arg: _argument(keyword.value, text) for keyword in call.keywords}
+    signature = inspect.signature(maker)
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError as error:
+        raise ValueError(
+            f"task: {text!r}: {error}; write {call.func.id}{signature}".split(" -> ")[0]
+        ) from None
+    return maker(*arguments, **named)
+
+
+def _argument(value: ast.expr, text: str) -> int | Automaton:
+    if isinstance(value, ast.Call):
+        return _build(value, text)
+    if isinstance(value, ast.Constant) and type(value.value) is int:
+        return value.value
+    raise ValueError(f"task: {text!r}: arguments are whole numbers or tasks")
