@@ -1,0 +1,33 @@
+"""Data: which sequences, in which lengths and formats. `make_arrays` serves any other program."""
+
+from ib_bench.data.bijection import MAX_LENGTH
+from ib_bench.data.dataset import (
+    DataOperands,
+    Sampler,
+    make_arrays,
+    make_operands,
+    make_sampler,
+    training_batch,
+    validation_batch,
+)
+from ib_bench.data.formats import FORMATS, Batch, num_inputs, num_positions
+from ib_bench.data.lengths import DISTRIBUTIONS, VALIDATION_LENGTHS, Split, make_split
+
+__all__ = [
+    "DISTRIBUTIONS",
+    "FORMATS",
+    "MAX_LENGTH",
+    "VALIDATION_LENGTHS",
+    "Batch",
+    "DataOperands",
+    "Sampler",
+    "Split",
+    "make_arrays",
+    "make_operands",
+    "make_sampler",
+    "make_split",
+    "num_inputs",
+    "num_positions",
+    "training_batch",
+    "validation_batch",
+]

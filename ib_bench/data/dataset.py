@@ -1,0 +1,205 @@
+"""A data set is a function: (seed, split, index) -> sequence, made inside the training step.
+
+16 million samples cost no memory and no transfer, and N is one integer operand. Knows no model.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ib_bench.data.bijection import MAX_LENGTH, DigitKey, make_digit_key, permute_digits, permute_index
+from ib_bench.data.formats import Batch, Tokens, make_batch, num_inputs
+from ib_bench.data.lengths import LengthTable, Split, length_and_rank, make_split
+from ib_bench.lookup import lookup
+from ib_bench.tasks import Automaton
+
+# Named streams of a seed's random numbers: fold_in(key(seed), STREAM). N is in none of them.
+INIT, DATA, ORDER = range(3)
+
+_NO_PLACE = np.uint32(2**32 - 1)  # a place value past every rank: the digit is 0
+
+
+class DataOperands(NamedTuple):
+    """All that tells one cell's data from another's; arrays, so nothing here recompiles."""
+
+    transition: np.ndarray  # int32[S, A]
+    initial_state: np.ndarray  # int32
+    num_symbols: np.ndarray  # uint32: the real alphabet, A may be padded
+    num_states: np.ndarray  # int32: the real states, S may be padded
+    tokens: Tokens
+    place_values: np.ndarray  # uint32[T]: num_symbols^t
+    train: LengthTable
+    validation: LengthTable
+    num_validation: np.ndarray  # int32
+
+
+class Sampler(NamedTuple):
+    """A cell's data under one seed."""
+
+    operands: DataOperands
+    digit_key: DigitKey
+    order_key: jax.Array
+
+
+def make_operands(
+    task: Automaton,
+    format_name: str,
+    split: Split,
+    num_rows: int | None = None,
+    num_columns: int | None = None,
+) -> DataOperands:
+    """Makes a cell's operands (numpy), its table padded to [num_rows, num_columns]."""
+    padded_length = len(split.train.start)
+    places = [min(task.num_symbols**t, int(_NO_PLACE)) for t in range(padded_length)]
+    rows, columns = num_rows or task.num_states, num_columns or task.num_symbols
+    table = np.zeros((rows, columns), np.int32)
+    table[: task.num_states, : task.num_symbols] = task.transition
+    return DataOperands(
+        transition=table,
+        initial_state=np.int32(task.initial_state),
+        num_symbols=np.uint32(task.num_symbols),
+        num_states=np.int32(task.num_states),
+        tokens=Tokens(
+            first_state=np.int32(0 if task.states_are_symbols else task.num_symbols),
+            separator=np.int32(num_inputs(format_name, task) - 1),
+        ),
+        place_values=np.array(places, np.uint32),
+        train=split.train,
+        validation=split.validation,
+        num_validation=np.int32(split.num_validation),
+    )
+
+
+def make_sampler(seed: jax.Array, operands: DataOperands) -> Sampler:
+    """Opens a cell's data under a seed (uint32 scalar)."""
+    root = jax.random.key(seed)
+    return Sampler(
+        operands=operands,
+        digit_key=make_digit_key(jax.random.fold_in(root, DATA)),
+        order_key=jax.random.fold_in(root, ORDER),
+    )
+
+
+def make_sequences(
+    sampler: Sampler, index_B: jax.Array, table: LengthTable
+) -> tuple[jax.Array, jax.Array]:
+    """Returns symbols int32[B, T] (0 past the end) and lengths int32[B] of a split's members."""
+    operands = sampler.operands
+    lengths_B, ranks_B = length_and_rank(index_B, table)
+    digits_BT = ranks_B.astype(jnp.uint32)[:, None] // operands.place_values % operands.num_symbols
+    symbols_BT = permute_digits(digits_BT, lengths_B, operands.num_symbols, sampler.digit_key)
+    return symbols_BT.astype(jnp.int32), lengths_B
+
+
+def track_states(symbols_BT: jax.Array, operands: DataOperands) -> jax.Array:
+    """Returns s_1..s_T as int32[B, T]; states past a sequence's end mean nothing."""
+    num_symbols = operands.transition.shape[1]
+    table = operands.transition.ravel()
+
+    def step(state_B, symbol_B):
+        state_B = jnp.take(table, state_B * num_symbols + symbol_B)
+        return state_B, state_B
+
+    start_B = jnp.full(symbols_BT.shape[:1], operands.initial_state, jnp.int32)
+    _, states_TB = jax.lax.scan(step, start_B, symbols_BT.T, unroll=8)
+    return states_TB.T
+
+
+def training_batch(
+    sampler: Sampler, format_name: str, step: jax.Array, num_samples: jax.Array, batch_size: int
+) -> Batch:
+    """Makes the batch of a training step.
+
+    An epoch visits every sample once in a fresh order; the last, smaller batch of an epoch is kept
+    (its missing rows have no weight); for N <= batch_size each step is the full data set.
+
+    Args:
+      sampler: the cell's data.
+      format_name: a name in `FORMATS`.
+      step: int32 scalar, counted from 0 over the whole run.
+      num_samples: int32 scalar, N.
+      batch_size: rows of a batch.
+    """
+    steps_per_epoch = (num_samples + batch_size - 1) // batch_size
+    epoch, step_of_epoch = step // steps_per_epoch, step % steps_per_epoch
+    place_B = step_of_epoch * batch_size + jnp.arange(batch_size)
+    words = jax.random.bits(jax.random.fold_in(sampler.order_key, epoch), (8,), jnp.uint32)
+    index_B = permute_index(jnp.minimum(place_B, num_samples - 1), num_samples, words)
+    return _formatted(sampler, format_name, index_B, sampler.operands.train, place_B < num_samples)
+
+
+def validation_batch(
+    sampler: Sampler, format_name: str, block: jax.Array, batch_size: int
+) -> Batch:
+    """Makes rows block * batch_size and on of the validation set, the last block padded."""
+    num_validation = sampler.operands.num_validation
+    index_B = block * batch_size + jnp.arange(batch_size)
+    valid_B = index_B < num_validation
+    index_B = jnp.minimum(index_B, num_validation - 1)
+    return _formatted(sampler, format_name, index_B, sampler.operands.validation, valid_B)
+
+
+def _formatted(sampler, format_name, index_B, table, valid_B) -> Batch:
+    symbols_BT, lengths_B = make_sequences(sampler, index_B, table)
+    states_BT = track_states(symbols_BT, sampler.operands)
+    tokens = sampler.operands.tokens
+    return make_batch(format_name, symbols_BT, states_BT, lengths_B, valid_B, tokens)
+
+
+class Arrays(NamedTuple):
+    """A data set as plain numpy arrays."""
+
+    symbols: np.ndarray  # int32[N, L], 0 past the end
+    states: np.ndarray  # int32[N, L]
+    lengths: np.ndarray  # int32[N]
+    inputs: np.ndarray  # int32[N, T]: tokens in the format; T = L, for "cot" 2L
+    targets: np.ndarray  # int32[N, T]
+    weights: np.ndarray  # float32[N, T]
+
+
+def make_arrays(
+    task: Automaton,
+    max_length: int,
+    num_samples: int | None = None,
+    *,
+    length_distribution: str = "uniform",
+    format_name: str = "outcome",
+    split: str = "train",
+    seed: int = 10,
+    validation_lengths: str = "uniform",
+) -> Arrays:
+    """Makes a data set for use without this suite: the very samples a run would see.
+
+    Args:
+      task: any `Automaton`.
+      max_length: L, 2 to 64.
+      num_samples: N; all sequences of the split where None.
+      length_distribution: "fixed", "uniform" or "short_to_long".
+      format_name: "outcome", "cot" or "acot".
+      split: "train" or "validation".
+      seed: as in `grid.seeds`.
+      validation_lengths: as `data.validation_lengths`.
+
+    Raises:
+      ValueError: a name is unknown, a length is out of range, or N exceeds the split.
+    """
+    lookup({"train": 0, "validation": 0}, split, "split")
+    if not 2 <= max_length <= MAX_LENGTH:
+        raise ValueError(f"max_length: {max_length} is out of range; use 2 to {MAX_LENGTH}")
+    tables = make_split(task.num_symbols, max_length, length_distribution, validation_lengths)
+    available = tables.num_train if split == "train" else tables.num_validation
+    num_samples = available if num_samples is None else num_samples
+    if not 1 <= num_samples <= available:
+        raise ValueError(
+            f"num_samples: {num_samples} is out of range; the {split} split of {task.name} at "
+            f"L={max_length}, {length_distribution}, holds 1 to {available}"
+        )
+    sampler = make_sampler(np.uint32(seed), make_operands(task, format_name, tables))
+    table = sampler.operands.train if split == "train" else sampler.operands.validation
+    index_N = jnp.arange(num_samples, dtype=jnp.int32)
+    symbols_NT, lengths_N = make_sequences(sampler, index_N, table)
+    states_NT = track_states(symbols_NT, sampler.operands)
+    batch = _formatted(sampler, format_name, index_N, table, jnp.ones(num_samples, bool))
+    return Arrays(*map(np.asarray, (symbols_NT, states_NT, lengths_N, *batch)))
