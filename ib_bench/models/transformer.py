@@ -1,0 +1,67 @@
+"""Transformer: a decoder in the form of GPT-2 (pre-norm, learned positions, GELU, MLP x 4)."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from ib_bench.models.embedding import select_rows
+
+_INIT = 0.02  # GPT-2's standard deviation; residual outputs are scaled by 1 / sqrt(2 layers)
+
+
+class Transformer(nn.Module):
+    """Every matrix product runs on rows [B T, H]: on a CPU far quicker than on [B, T, H]."""
+
+    num_inputs: int
+    num_outputs: int
+    max_positions: int
+    hidden: int
+    layers: int
+    heads: int
+
+    @nn.compact
+    def __call__(self, tokens_BT: jax.Array) -> jax.Array:
+        B, T = tokens_BT.shape
+        H = self.hidden
+        normal = nn.initializers.normal(_INIT)
+        residual = nn.initializers.normal(_INIT * (2 * self.layers) ** -0.5)
+        embedding_VH = self.param("embedding", normal, (self.num_inputs, H))
+        position_TH = self.param("position", normal, (self.max_positions, H))
+        stream_BTH = select_rows(embedding_VH, tokens_BT) + position_TH[:T]
+        rows_RH = stream_BTH.reshape(B * T, H)
+        for layer in range(self.layers):
+            normed_RH = nn.LayerNorm(name=f"norm_attention_{layer}")(rows_RH)
+            qkv_RG = nn.Dense(3 * H, kernel_init=normal, name=f"qkv_{layer}")(normed_RH)
+            mixed_RH = attend(qkv_RG.reshape(B, T, 3, self.heads, -1)).reshape(B * T, H)
+            rows_RH += nn.Dense(H, kernel_init=residual, name=f"attention_out_{layer}")(mixed_RH)
+            normed_RH = nn.LayerNorm(name=f"norm_mlp_{layer}")(rows_RH)
+            wide_RF = nn.gelu(nn.Dense(4 * H, kernel_init=normal, name=f"mlp_in_{layer}")(normed_RH))
+            rows_RH += nn.Dense(H, kernel_init=residual, name=f"mlp_out_{layer}")(wide_RF)
+        rows_RH = nn.LayerNorm(name="norm_out")(rows_RH)
+        head = nn.Dense(self.num_outputs, use_bias=False, kernel_init=normal, name="head")
+        return head(rows_RH).reshape(B, T, self.num_outputs)
+
+
+def attend(qkv: jax.Array) -> jax.Array:
+    """Causal scaled dot-product attention: [B, T, 3, heads, d] to [B, T, heads, d]."""
+    query, key, value = jnp.moveaxis(qkv, 2, 0)
+    num_positions, size = query.shape[1], query.shape[-1]
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) * size**-0.5
+    causal = jnp.tril(jnp.ones((num_positions, num_positions), bool))
+    weights = nn.softmax(jnp.where(causal, scores, -jnp.inf))
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, value)
+
+
+def make_transformer(
+    *, num_inputs: int, num_outputs: int, max_positions: int, hidden: int, layers: int, heads: int
+) -> nn.Module:
+    """Builds a transformer of width `hidden`.
+
+    Raises:
+      ValueError: `hidden` is no multiple of `heads`.
+    """
+    if hidden % heads:
+        raise ValueError(
+            f"model.heads: {heads} heads do not divide model.hidden={hidden}; use a divisor"
+        )
+    return Transformer(num_inputs, num_outputs, max_positions, hidden, layers, heads)

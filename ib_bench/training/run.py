@@ -1,0 +1,141 @@
+"""ONE training run as pure functions: (operands) -> state -> state. Knows no lanes, no devices.
+
+Everything that differs between two runs of a program is an operand, so a learning rate, a seed,
+another N, another length distribution or another task of the same size never compiles again.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from ib_bench import data
+from ib_bench.data.dataset import INIT
+from ib_bench.models import make_model
+from ib_bench.specs import ProgramSpec
+
+
+class RunOperands(NamedTuple):
+    """What tells one run of a program from another."""
+
+    seed: np.ndarray  # uint32
+    learning_rate: np.ndarray  # float32
+    num_samples: np.ndarray  # int32, N
+    data: data.DataOperands
+
+
+class RunState(NamedTuple):
+    """Where a run stands, always at the end of an evaluation."""
+
+    params: Any
+    adam: optax.ScaleByAdamState
+    step: jax.Array  # int32: training steps done
+    train_loss: jax.Array  # float32: mean over the last chunk
+    loss: jax.Array  # float32: validation loss now
+    accuracy: jax.Array  # float32: validation accuracy now, over all positions that are asked for
+    best_loss: jax.Array  # float32: lowest validation loss at any evaluation
+    best_step: jax.Array  # int32: where it was reached
+    best_accuracy: jax.Array  # float32: accuracy there
+
+
+class Run(NamedTuple):
+    """The functions of a program."""
+
+    init: Callable[[RunOperands], RunState]
+    advance: Callable[[RunState, RunOperands], RunState]  # `eval_every` steps, then an evaluation
+
+
+def make_run(program: ProgramSpec) -> Run:
+    """Builds the functions of a program; both are pure and traceable under any transformation."""
+    spec = program
+    max_positions = data.num_positions(spec.format, spec.padded_length)
+    model = make_model(
+        spec.model.name,
+        num_inputs=spec.num_inputs,
+        num_outputs=spec.num_outputs,
+        max_positions=max_positions,
+        **dict(spec.model.settings),
+    )
+    adam = optax.scale_by_adam(b1=spec.beta1, b2=spec.beta2, eps=spec.epsilon)
+
+    def logits_of(params, batch, operands):
+        logits_BTV = model.apply(params, batch.inputs_BT)
+        real_V = jnp.arange(spec.num_outputs) < operands.data.num_states
+        return jnp.where(real_V, logits_BTV, -jnp.inf)
+
+    def loss_fn(params, batch, operands):
+        logits_BTV = logits_of(params, batch, operands)
+        loss_BT = cross_entropy(logits_BTV, batch.targets_BT)
+        return jnp.sum(loss_BT * batch.weights_BT) / jnp.sum(batch.weights_BT)
+
+    def init(operands: RunOperands) -> RunState:
+        key = jax.random.fold_in(jax.random.key(operands.seed), INIT)
+        params = model.init(key, jnp.zeros((1, max_positions), jnp.int32))
+        nothing, zero = jnp.float32(jnp.inf), jnp.int32(0)
+        return RunState(
+            params=params,
+            adam=adam.init(params),
+            step=zero,
+            train_loss=nothing,
+            loss=nothing,
+            accuracy=jnp.float32(0),
+            best_loss=nothing,
+            best_step=zero,
+            best_accuracy=jnp.float32(0),
+        )
+
+    def advance(state: RunState, operands: RunOperands) -> RunState:
+        sampler = data.make_sampler(operands.seed, operands.data)
+
+        def train_step(k, carry):
+            params, adam_state, loss_sum = carry
+            batch = data.training_batch(
+                sampler, spec.format, state.step + k, operands.num_samples, spec.batch_size
+            )
+            loss, grads = jax.value_and_grad(loss_fn)(params, batch, operands)
+            updates, adam_state = adam.update(grads, adam_state)
+            params = jax.tree.map(lambda p, u: p - operands.learning_rate * u, params, updates)
+            return params, adam_state, loss_sum + loss
+
+        carry = (state.params, state.adam, jnp.float32(0))
+        params, adam_state, loss_sum = jax.lax.fori_loop(0, spec.eval_every, train_step, carry)
+        loss, accuracy = evaluate(params, sampler, operands)
+        step = state.step + spec.eval_every
+        better = loss < state.best_loss
+        return RunState(
+            params=params,
+            adam=adam_state,
+            step=step,
+            train_loss=loss_sum / spec.eval_every,
+            loss=loss,
+            accuracy=accuracy,
+            best_loss=jnp.where(better, loss, state.best_loss),
+            best_step=jnp.where(better, step, state.best_step),
+            best_accuracy=jnp.where(better, accuracy, state.best_accuracy),
+        )
+
+    def evaluate(params, sampler, operands):
+        def add_block(block, sums):
+            batch = data.validation_batch(sampler, spec.format, block, spec.batch_size)
+            logits_BTV = logits_of(params, batch, operands)
+            loss_BT = cross_entropy(logits_BTV, batch.targets_BT)
+            right_BT = jnp.argmax(logits_BTV, -1) == batch.targets_BT
+            terms = jnp.stack([loss_BT, right_BT, jnp.ones_like(loss_BT)])
+            return sums + jnp.sum(terms * batch.weights_BT, axis=(1, 2))
+
+        num_blocks = (operands.data.num_validation + spec.batch_size - 1) // spec.batch_size
+        sums = jax.lax.fori_loop(0, num_blocks, add_block, jnp.zeros(3))
+        return sums[0] / sums[2], sums[1] / sums[2]
+
+    return Run(init, advance)
+
+
+def cross_entropy(logits_BTV: jax.Array, targets_BT: jax.Array) -> jax.Array:
+    """Returns -log softmax(logits)[target] in nats, float32[B, T]."""
+    # A comparison instead of a gather: the gather's gradient is a serial scatter on a CPU.
+    chosen_BTV = targets_BT[..., None] == jnp.arange(logits_BTV.shape[-1])
+    target_logit_BT = jnp.sum(jnp.where(chosen_BTV, logits_BTV, 0), axis=-1)
+    return jax.nn.logsumexp(logits_BTV, axis=-1) - target_logit_BT
