@@ -1,21 +1,102 @@
-"""Frozen settings. The only file that knows ConfigDict: everything below it reads `spec.hidden`.
+"""Frozen settings, checked once. The only file that knows ConfigDict.
 
-Placeholder until the config is written.
+A config becomes a `StudySpec`; all code below reads `spec.hidden`, never `config.get(...)`.
 """
+
 import dataclasses
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from ib_bench import PROTOCOL_VERSION, data
+from ib_bench.lookup import lookup, nearest
+from ib_bench.tasks import MAX_MODULUS, TASKS, Automaton, make_task, parameters_of
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSpec:
+    max_length: int
+    length_distribution: str
+    format: str
+    validation_lengths: str
+    padded_length: int  # T: positions are padded to it
+    padded_symbols: int  # the alphabet is padded to it
+    padded_states: int  # so are the states
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelSpec:
     name: str
-    settings: tuple
+    settings: tuple[tuple[str, Any], ...]  # what the model's maker takes, in its own order
+
+    @property
+    def label(self) -> str:
+        return "-".join([self.name, *(str(value) for _, value in self.settings)])
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimSpec:
+    steps: int
+    batch_size: int
+    eval_every: int
+    threshold: float
+    beta1: float
+    beta2: float
+    epsilon: float
+
+
+@dataclasses.dataclass(frozen=True)
+class GridSpec:
+    learning_rates: tuple[float, ...]
+    seeds: tuple[int, ...]
+
+    @property
+    def runs(self) -> tuple[tuple[float, int], ...]:
+        """(learning rate, seed) of all runs of a probe, in the order in which they start."""
+        return tuple(itertools.product(self.learning_rates, self.seeds))
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchSpec:
+    policy: str
+    max_size: int
+    tolerance: float
+    width: int
+    max_probes: int
+    failure_cost: float
+    sizes: tuple[int, ...]
+    confirm: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class LanesSpec:
+    strategy: str
+    devices: int
+    per_device: int
+    memory_fraction: float
+
+
+@dataclasses.dataclass(frozen=True)
+class OutSpec:
+    checkpoint_minutes: float
+    log_seconds: float
 
 
 @dataclasses.dataclass(frozen=True)
 class ProgramSpec:
+    """What is compiled once; everything else is an operand."""
+
     model: ModelSpec
     format: str
     padded_length: int
+    padded_symbols: int
+    padded_states: int
     num_inputs: int
     num_outputs: int
     batch_size: int
@@ -23,3 +104,316 @@ class ProgramSpec:
     beta1: float
     beta2: float
     epsilon: float
+
+    @property
+    def label(self) -> str:
+        return f"{self.model.label} {self.format} T={self.padded_length} V={self.num_inputs}"
+
+    @property
+    def key(self) -> str:
+        """Names the program in file names."""
+        return f"{self.model.label}_{self.format}_{_digest(dataclasses.asdict(self))}"
+
+
+@dataclasses.dataclass(frozen=True)
+class CellSpec:
+    """One question with one answer: N*. Search settings are not part of it."""
+
+    task: str  # as `make_task` reads it
+    data: DataSpec
+    model: ModelSpec
+    optim: OptimSpec
+    grid: GridSpec
+
+    @property
+    def automaton(self) -> Automaton:
+        return make_task(self.task)
+
+    @property
+    def split(self) -> data.Split:
+        return data.make_split(
+            self.automaton.num_symbols,
+            self.data.max_length,
+            self.data.length_distribution,
+            self.data.validation_lengths,
+            self.data.padded_length,
+        )
+
+    @property
+    def program(self) -> ProgramSpec:
+        spec = self.data
+        states_apart = 0 if self.automaton.states_are_symbols else spec.padded_states
+        extra = states_apart + 1 if spec.format == "cot" else 0
+        return ProgramSpec(
+            model=self.model,
+            format=spec.format,
+            padded_length=spec.padded_length,
+            padded_symbols=spec.padded_symbols,
+            padded_states=spec.padded_states,
+            num_inputs=spec.padded_symbols + extra,
+            num_outputs=spec.padded_states,
+            batch_size=self.optim.batch_size,
+            eval_every=self.optim.eval_every,
+            beta1=self.optim.beta1,
+            beta2=self.optim.beta2,
+            epsilon=self.optim.epsilon,
+        )
+
+    def as_dict(self) -> dict:
+        """The canonical spec that records hold: plain JSON, nothing left out."""
+        model = {"name": self.model.name, **dict(self.model.settings)}
+        canonical = dataclasses.asdict(self) | {"model": model, "table": self.automaton.table_hash}
+        return json.loads(json.dumps(canonical))
+
+    @property
+    def label(self) -> str:
+        """How a person reads the cell; not unique, `key` is."""
+        spec = self.data
+        return (
+            f"{self.model.label} {spec.format} {self.task} L={spec.max_length} "
+            f"{spec.length_distribution}"
+        )
+
+    @property
+    def key(self) -> str:
+        """Readable prefix and a hash of (protocol version, canonical spec): a file name."""
+        prefix = re.sub(r"[^A-Za-z0-9.=-]+", "_", self.label)[:100]
+        return f"{prefix}_{_digest([PROTOCOL_VERSION, self.as_dict()])}"
+
+
+@dataclasses.dataclass(frozen=True)
+class StudySpec:
+    cells: tuple[CellSpec, ...]
+    search: SearchSpec
+    lanes: LanesSpec
+    out: OutSpec
+
+    def groups(self) -> list[tuple[ProgramSpec, list[CellSpec]]]:
+        """Cells that share a program, in the order of their first cell."""
+        groups: dict[ProgramSpec, list[CellSpec]] = {}
+        for cell in self.cells:
+            groups.setdefault(cell.program, []).append(cell)
+        return list(groups.items())
+
+
+def make_study(config: ConfigDict, overrides: Mapping[str, Any] | None = None) -> StudySpec:
+    """Turns a config into checked, frozen settings.
+
+    Args:
+      config: as `configs/base.py` lays it out.
+      overrides: dotted keys that were set on the command line; they win over `config.sweep`.
+
+    Raises:
+      ValueError: one line that names the key, the value and the fix.
+    """
+    values = _flat(config)
+    _check_keys(values)
+    search = _make_group(SearchSpec, "search", values)
+    _check_search(search)
+    lanes = _make_group(LanesSpec, "lanes", values)
+    lookup(dict.fromkeys(("auto", "map", "vmap")), lanes.strategy, "lanes.strategy")
+    _check("lanes.devices", lanes.devices, 0, 4096)
+    _check("lanes.per_device", lanes.per_device, 0, 65536)
+    _check("lanes.memory_fraction", lanes.memory_fraction, 0.01, 1.0)
+    out = _make_group(OutSpec, "out", values)
+    _check("out.checkpoint_minutes", out.checkpoint_minutes, 0, math.inf)
+    _check("out.log_seconds", out.log_seconds, 0, math.inf)
+    cells = tuple(dict.fromkeys(_make_cells(values, overrides or {})))
+    for cell in cells:
+        check_sizes(cell, search)
+    return StudySpec(cells, search, lanes, out)
+
+
+def max_size(cell: CellSpec, search: SearchSpec) -> int:
+    """Returns N_max: at most what the budget can visit once and what is left for training."""
+    return min(search.max_size, cell.optim.steps * cell.optim.batch_size, cell.split.num_train)
+
+
+def check_sizes(cell: CellSpec, search: SearchSpec) -> None:
+    """Raises a ValueError where `search.sizes` asks for more than there is."""
+    limit = cell.split.num_train
+    if search.policy == "grid" and max(search.sizes) > limit:
+        raise ValueError(
+            f"search.sizes: {max(search.sizes)} exceeds the {limit} sequences left for training "
+            f"in {cell.label}; use at most {limit}"
+        )
+
+
+# --- from a config ------------------------------------------------------------------------------
+
+_SPANS = {"task", "data", "model"}  # groups whose tuples span cells
+_NEVER_SPAN = {"task.factors", "data.padded_lengths", "data.padded_symbols"}
+_GROUPS = ("task", "data", "model", "optim", "grid", "search", "lanes", "out")
+
+
+def _flat(config: ConfigDict) -> dict[str, Any]:
+    """Dotted keys to plain values."""
+    flat = {}
+    for group, values in config.items():
+        if group == "sweep":
+            flat["sweep"] = tuple(dict(entry) for entry in values)
+        elif isinstance(values, Mapping | ConfigDict):
+            flat.update({f"{group}.{key}": value for key, value in values.items()})
+        else:
+            raise ValueError(f"config.{group}: unknown key{nearest(group, _GROUPS)}")
+    return flat
+
+
+def _check_keys(values: dict[str, Any]) -> None:
+    """Compares keys and types with `configs/base.py`, the one place where keys are declared."""
+    from ib_bench.configs import base
+
+    known = _flat(base.get_config())
+    for where, keys in [("config", values), *(("sweep", entry) for entry in values["sweep"])]:
+        for key, value in keys.items():
+            if key not in known:
+                raise ValueError(f"{where}.{key}: unknown key{nearest(key, known)}")
+            spans = key.split(".")[0] in _SPANS and key not in _NEVER_SPAN
+            kind = type(known[key][0]) if spans else type(known[key])
+            for item in _options(value) if spans else (value,):
+                if not _has_type(item, kind):
+                    raise ValueError(
+                        f"{where}.{key}: {item!r} is a {type(item).__name__}; use a {kind.__name__}"
+                    )
+    for key in known.keys() - values.keys():
+        raise ValueError(f"config.{key}: missing; start the config from configs/base.py")
+
+
+def _has_type(value: Any, kind: type) -> bool:
+    if kind is float:
+        return type(value) in (int, float)
+    if kind is tuple:
+        return isinstance(value, tuple | list)
+    return type(value) is kind
+
+
+def _options(value: Any) -> tuple:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def _make_group(cls: type, group: str, values: dict[str, Any]) -> Any:
+    fields = {}
+    for field in dataclasses.fields(cls):
+        value = values[f"{group}.{field.name}"]
+        fields[field.name] = tuple(value) if isinstance(value, list | tuple) else value
+    return cls(**fields)
+
+
+def _make_cells(values: dict[str, Any], overrides: Mapping[str, Any]) -> Iterator[CellSpec]:
+    optim = _make_group(OptimSpec, "optim", values)
+    grid = _make_group(GridSpec, "grid", values)
+    _check_optim(optim)
+    _check_grid(grid)
+    for entry in values["sweep"] or ({},):
+        chosen = values | {key: value for key, value in entry.items() if key not in overrides}
+        spanning = [
+            key for key in chosen if key.split(".")[0] in _SPANS and key not in _NEVER_SPAN
+        ]
+        for key in spanning:
+            if not _options(chosen[key]):
+                raise ValueError(f"config.{key}: () is empty; name at least one value")
+        for combination in itertools.product(*(_options(chosen[key]) for key in spanning)):
+            yield _make_cell(chosen | dict(zip(spanning, combination, strict=True)), optim, grid)
+
+
+def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> CellSpec:
+    from ib_bench.models import make_model, settings_of
+
+    task = make_task(_task_text(values))
+    length = values["data.max_length"]
+    _check("data.max_length", length, 2, data.MAX_LENGTH)
+    lookup(data.FORMATS, values["data.format"], "data.format")
+    lookup(data.DISTRIBUTIONS, values["data.length_distribution"], "data.length_distribution")
+    validation = values["data.validation_lengths"]
+    lookup(dict.fromkeys(data.VALIDATION_LENGTHS), validation, "data.validation_lengths")
+    padded_symbols = tuple(values["data.padded_symbols"])
+    data_spec = DataSpec(
+        max_length=length,
+        length_distribution=values["data.length_distribution"],
+        format=values["data.format"],
+        validation_lengths=validation,
+        padded_length=_round_up(length, values["data.padded_lengths"]),
+        padded_symbols=_round_up(task.num_symbols, padded_symbols),
+        padded_states=_round_up(task.num_states, padded_symbols),
+    )
+    name = values["model.name"]
+    settings = tuple((key, values[f"model.{key}"]) for key in settings_of(name))
+    for key, value in settings:
+        _check(f"model.{key}", value, 1, 65536)
+    cell = CellSpec(task.name, data_spec, ModelSpec(name, settings), optim, grid)
+    make_model(  # raises where settings do not fit each other
+        name, num_inputs=1, num_outputs=1, max_positions=1, **dict(settings)
+    )
+    return cell
+
+
+def _task_text(values: dict[str, Any]) -> str:
+    """Writes the task of these values as `make_task` reads it."""
+    name = values["task.name"]
+    maker = lookup(TASKS, name, "task.name")
+    if name == "product":
+        return f"product({','.join(values['task.factors'])})"
+    return f"{name}({','.join(str(values[f'task.{key}']) for key in parameters_of(maker))})"
+
+
+def _round_up(size: int, sizes: tuple[int, ...]) -> int:
+    return min((padded for padded in sizes if padded >= size), default=size)
+
+
+def _check(key: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:  # also refuses NaN
+        raise ValueError(f"{key}: {value} is out of range; use {low} to {high}")
+
+
+def _check_optim(optim: OptimSpec) -> None:
+    _check("optim.batch_size", optim.batch_size, 1, 65536)
+    _check("optim.eval_every", optim.eval_every, 1, 10**9)
+    _check("optim.steps", optim.steps, 1, 10**9)
+    if optim.steps % optim.eval_every:
+        fix = max(1, optim.steps // optim.eval_every) * optim.eval_every
+        raise ValueError(
+            f"optim.steps: {optim.steps} is no multiple of optim.eval_every={optim.eval_every}; "
+            f"use {fix}"
+        )
+    _check("optim.threshold", optim.threshold, 0, math.inf)
+    _check("optim.beta1", optim.beta1, 0, 0.999999)
+    _check("optim.beta2", optim.beta2, 0, 0.999999)
+    _check("optim.epsilon", optim.epsilon, 0, 1)
+
+
+def _check_grid(grid: GridSpec) -> None:
+    for key, values in (("learning_rates", grid.learning_rates), ("seeds", grid.seeds)):
+        if not values:
+            raise ValueError(f"grid.{key}: () is empty; name at least one value")
+        if len(set(values)) < len(values):
+            raise ValueError(f"grid.{key}: {values} names a value twice; use each once")
+    for rate in grid.learning_rates:
+        if not (_has_type(rate, float) and 0 < rate < math.inf):
+            raise ValueError(f"grid.learning_rates: {rate!r} is no positive number")
+    for seed in grid.seeds:
+        if not (_has_type(seed, int) and 0 <= seed < 2**32):
+            raise ValueError(f"grid.seeds: {seed!r} is out of range; use whole numbers 0 to 2^32 - 1")
+
+
+def _check_search(search: SearchSpec) -> None:
+    from ib_bench.search.policy import POLICIES
+
+    lookup(POLICIES, search.policy, "search.policy")
+    _check("search.max_size", search.max_size, 1, 16_000_000)
+    _check("search.tolerance", search.tolerance, 0, 1000)
+    _check("search.width", search.width, 1, 1000)
+    _check("search.max_probes", search.max_probes, 1, 10**6)
+    _check("search.failure_cost", search.failure_cost, 1, 10**6)
+    if (search.policy == "grid") != bool(search.sizes):
+        raise ValueError(
+            f"search.sizes: {search.sizes} does not go with search.policy={search.policy!r}; "
+            "policy 'grid' needs sizes, the others choose their own"
+        )
+    for size in search.sizes:
+        if not (_has_type(size, int) and size >= 1):
+            raise ValueError(f"search.sizes: {size!r} is no size; use whole numbers from 1")
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -7,12 +7,15 @@ import inspect
 from ib_bench.lookup import lookup
 from ib_bench.tasks.automaton import Automaton
 from ib_bench.tasks.groups import (
+    MAX_MODULUS,
     alternating_group,
     dihedral,
     modular_addition,
     permutation_composition,
 )
 from ib_bench.tasks.machines import cycle_navigation, product, random_machine
+
+__all__ = ["MAX_MODULUS", "TASKS", "Automaton", "make_task", "parameters_of"]
 
 TASKS = {
     "alternating_group": alternating_group,
@@ -23,6 +26,11 @@ TASKS = {
     "product": product,
     "random_machine": random_machine,
 }
+
+
+def parameters_of(maker) -> tuple[str, ...]:
+    """Returns the names of a maker's parameters: the keys of `config.task` that it reads."""
+    return tuple(inspect.signature(maker).parameters)
 
 
 @functools.lru_cache(maxsize=64)

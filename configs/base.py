@@ -1,0 +1,73 @@
+"""Every key and its default. Presets start from here and change what they name.
+
+A tuple as a value spans cells: `config.data.max_length = (5, 10)` asks for both. `config.sweep`
+holds further combinations: each entry is a dict of dotted keys, its tuples span cells too, and the
+study is the union over entries. Keys given on the command line win over both.
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    config = ConfigDict()
+
+    config.task = ConfigDict()
+    config.task.name = ("modular_addition",)  # `ib_bench list` prints them all
+    config.task.modulus = (2,)  # modular_addition: m, 2 to 1,000; 2 is parity
+    config.task.k = (5,)  # permutation_composition, alternating_group, dihedral, cycle_navigation
+    config.task.states = (5,)  # random_machine: states
+    config.task.symbols = (5,)  # random_machine: symbols
+    config.task.seed = (0,)  # random_machine: which machine
+    config.task.factors = ("modular_addition(2)", "modular_addition(3)")  # product: of which tasks
+
+    config.data = ConfigDict()
+    config.data.max_length = (5,)  # L: lengths are 2..L, or L alone for `fixed`; 2 to 64
+    config.data.length_distribution = ("uniform",)  # fixed, uniform, short_to_long
+    config.data.format = ("outcome",)  # outcome, cot, acot
+    config.data.validation_lengths = "uniform"  # uniform over 2..L, or as_training
+    # A program is compiled for padded sizes, so that cells share it: L and the numbers of symbols
+    # and of states are rounded up to the next size listed here; past the last, nothing is padded.
+    config.data.padded_lengths = (5, 10, 20, 30, 64)
+    config.data.padded_symbols = ()
+
+    config.model = ConfigDict()
+    config.model.name = ("lstm",)  # lstm, transformer, dense_ssm
+    config.model.hidden = (64,)  # width of the state or of the residual stream
+    config.model.layers = (2,)  # transformer: blocks
+    config.model.heads = (4,)  # transformer: attention heads; they divide `hidden`
+
+    config.optim = ConfigDict()
+    config.optim.steps = 250_000  # budget of a run; a multiple of eval_every
+    config.optim.batch_size = 64  # sequences per step; N below it trains on the full set
+    config.optim.eval_every = 250  # steps between evaluations on the validation set
+    config.optim.threshold = 1e-4  # a run is solved once its validation loss is below, in nats
+    config.optim.beta1 = 0.9  # Adam
+    config.optim.beta2 = 0.999  # Adam
+    config.optim.epsilon = 1e-8  # Adam
+
+    config.grid = ConfigDict()
+    config.grid.learning_rates = (1e-3, 1e-4, 1e-5)  # tried in this order
+    config.grid.seeds = (10, 20, 30, 40, 50)  # each seed draws its own data, split, order, weights
+
+    config.search = ConfigDict()
+    config.search.policy = "cost_aware"  # which N next: cost_aware, paper, grid
+    config.search.max_size = 16_000_000  # N_max; also at most steps x batch_size and what the split leaves
+    config.search.tolerance = 0.05  # stop at N* / largest failed N <= 1 + this; 0 is exact
+    config.search.width = 1  # sizes tried side by side in a round
+    config.search.max_probes = 100  # sizes per cell, then the bracket stays as it is (paper: 20)
+    config.search.failure_cost = 50.0  # cost_aware: a failed probe costs this many learned ones
+    config.search.sizes = ()  # grid: the sizes
+    config.search.confirm = False  # complete all runs at N*, to print how many of them solve it
+
+    config.lanes = ConfigDict()
+    config.lanes.strategy = "auto"  # map (one after the other), vmap (batched); auto: by platform
+    config.lanes.devices = 0  # devices to use; 0 is all (on a CPU: one per core)
+    config.lanes.per_device = 0  # lanes per device; 0 chooses; cut until they fit in memory
+    config.lanes.memory_fraction = 0.8  # of the free memory that lanes may take
+
+    config.out = ConfigDict()
+    config.out.checkpoint_minutes = 5.0  # between checkpoints of the lanes; 0 is after every chunk
+    config.out.log_seconds = 30.0  # between progress lines where there is no terminal
+
+    config.sweep = ()  # ({"model.name": "lstm", "data.format": ("outcome", "acot")}, ...)
+    return config.lock()
