@@ -1,0 +1,21 @@
+"""Results: the schema of records, and the files they are in."""
+
+from ib_bench.results.record import (
+    CellRecord,
+    LaneSteps,
+    ProbeRecord,
+    ProbeSummary,
+    RunRecord,
+    Seconds,
+)
+from ib_bench.results.store import Store
+
+__all__ = [
+    "CellRecord",
+    "LaneSteps",
+    "ProbeRecord",
+    "ProbeSummary",
+    "RunRecord",
+    "Seconds",
+    "Store",
+]
