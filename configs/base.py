@@ -51,7 +51,9 @@ def get_config() -> ConfigDict:
 
     config.search = ConfigDict()
     config.search.policy = "cost_aware"  # which N next: cost_aware, paper, grid
-    config.search.max_size = 16_000_000  # N_max; also at most steps x batch_size and what the split leaves
+    config.search.max_size = (
+        16_000_000  # N_max; also at most steps x batch_size and what the split leaves
+    )
     config.search.tolerance = 0.05  # stop at N* / largest failed N <= 1 + this; 0 is exact
     config.search.width = 1  # sizes tried side by side in a round
     config.search.max_probes = 100  # sizes per cell, then the bracket stays as it is (paper: 20)

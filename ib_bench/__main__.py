@@ -1,1 +1,65 @@
-def main(): ...
+"""ib_bench COMMAND --flags, the same as python -m ib_bench COMMAND --flags."""
+
+import importlib
+import sys
+
+from absl import flags
+
+COMMANDS = {
+    "list": "ib_bench.cli.list",
+    "report": "ib_bench.cli.report",
+    "run": "ib_bench.cli.run",
+}
+USAGE = """usage: ib_bench COMMAND --flags
+
+  ib_bench run --config=FILE --workdir=DIR    answer every cell of a study, or go on with it
+  ib_bench report --workdir=DIR               print the N* table, write it as Markdown and CSV
+  ib_bench list                               tasks, models, formats, policies, configs
+
+A key of the config is set by --config.KEY=VALUE, for example --config.model.hidden=32.
+"""
+
+EX_USAGE = 2
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs a command; bad input ends in one line and exit code 2."""
+    argv = list(sys.argv if argv is None else argv)
+    if len(argv) < 2 or argv[1] in ("-h", "--help", "help"):
+        print(USAGE, end="")
+        sys.exit(0 if len(argv) > 1 else EX_USAGE)
+    command = argv[1]
+    try:
+        from ib_bench.lookup import lookup
+
+        module = importlib.import_module(lookup(COMMANDS, command, "command"))
+        sys.exit(module.main(_parse_flags(command, argv)))
+    except (ValueError, flags.Error) as error:
+        reason = " ".join(str(error).split())
+        print(f"ib_bench {command}: {reason}", file=sys.stderr)
+        sys.exit(EX_USAGE)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+def _parse_flags(command: str, argv: list[str]) -> list[str]:
+    """Parses absl flags; a config may be named by its preset."""
+    from ib_bench.cli.run import find_config
+
+    arguments = []
+    words = iter(argv[2:])
+    for word in words:
+        name, equals, value = word.lstrip("-").partition("=")
+        if name == "config" and word.startswith("-"):
+            value = value if equals else next(words, "")
+            word = f"--config={find_config(value)}"
+        arguments.append(word)
+    try:
+        return flags.FLAGS([f"ib_bench {command}", *arguments])
+    except (AttributeError, KeyError, TypeError) as error:
+        # ml_collections raises these for keys and types of the config.
+        raise ValueError(error) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ from ml_collections import ConfigDict
 
 from ib_bench import PROTOCOL_VERSION, data
 from ib_bench.lookup import lookup, nearest
-from ib_bench.tasks import MAX_MODULUS, TASKS, Automaton, make_task, parameters_of
+from ib_bench.tasks import TASKS, Automaton, make_task, parameters_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -306,9 +306,7 @@ def _make_cells(values: dict[str, Any], overrides: Mapping[str, Any]) -> Iterato
     _check_grid(grid)
     for entry in values["sweep"] or ({},):
         chosen = values | {key: value for key, value in entry.items() if key not in overrides}
-        spanning = [
-            key for key in chosen if key.split(".")[0] in _SPANS and key not in _NEVER_SPAN
-        ]
+        spanning = [key for key in chosen if key.split(".")[0] in _SPANS and key not in _NEVER_SPAN]
         for key in spanning:
             if not _options(chosen[key]):
                 raise ValueError(f"config.{key}: () is empty; name at least one value")
@@ -392,7 +390,9 @@ def _check_grid(grid: GridSpec) -> None:
             raise ValueError(f"grid.learning_rates: {rate!r} is no positive number")
     for seed in grid.seeds:
         if not (_has_type(seed, int) and 0 <= seed < 2**32):
-            raise ValueError(f"grid.seeds: {seed!r} is out of range; use whole numbers 0 to 2^32 - 1")
+            raise ValueError(
+                f"grid.seeds: {seed!r} is out of range; use whole numbers 0 to 2^32 - 1"
+            )
 
 
 def _check_search(search: SearchSpec) -> None:

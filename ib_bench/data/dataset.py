@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ib_bench.data.bijection import MAX_LENGTH, DigitKey, make_digit_key, permute_digits, permute_index
-from ib_bench.data.formats import Batch, Tokens, make_batch, num_inputs
+from ib_bench.data.bijection import DigitKey, make_digit_key, permute_digits, permute_index
+from ib_bench.data.formats import FORMATS, Batch, Tokens, make_batch, num_inputs
 from ib_bench.data.lengths import LengthTable, Split, length_and_rank, make_split
 from ib_bench.lookup import lookup
 from ib_bench.tasks import Automaton
@@ -173,7 +173,7 @@ def make_arrays(
     """Makes a data set for use without this suite: the very samples a run would see.
 
     Args:
-      task: any `Automaton`.
+      task: any `Automaton` of 2 to 1,000 symbols.
       max_length: L, 2 to 64.
       num_samples: N; all sequences of the split where None.
       length_distribution: "fixed", "uniform" or "short_to_long".
@@ -183,11 +183,10 @@ def make_arrays(
       validation_lengths: as `data.validation_lengths`.
 
     Raises:
-      ValueError: a name is unknown, a length is out of range, or N exceeds the split.
+      ValueError: a name is unknown, a size is out of range, or N exceeds the split.
     """
     lookup({"train": 0, "validation": 0}, split, "split")
-    if not 2 <= max_length <= MAX_LENGTH:
-        raise ValueError(f"max_length: {max_length} is out of range; use 2 to {MAX_LENGTH}")
+    lookup(FORMATS, format_name, "format_name")
     tables = make_split(task.num_symbols, max_length, length_distribution, validation_lengths)
     available = tables.num_train if split == "train" else tables.num_validation
     num_samples = available if num_samples is None else num_samples

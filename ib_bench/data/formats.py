@@ -98,9 +98,7 @@ def make_batch(
       A `Batch` of [B, T], for "cot" [B, 2T]. Inputs past the end and targets that are not asked
       for are 0.
     """
-    inputs_BT, targets_BT, asked_BT = FORMATS[format_name](
-        symbols_BT, states_BT, lengths_B, tokens
-    )
+    inputs_BT, targets_BT, asked_BT = FORMATS[format_name](symbols_BT, states_BT, lengths_B, tokens)
     end_B1 = lengths_B[:, None] * (2 if format_name == "cot" else 1)
     inside_BT = jnp.arange(inputs_BT.shape[1]) < end_B1
     asked_BT &= valid_B[:, None]

@@ -11,7 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ib_bench.data.bijection import MAX_LENGTH
 from ib_bench.lookup import lookup
+from ib_bench.tasks import MAX_MODULUS
 
 MAX_VALIDATION = 2000  # paper, section 3: min(2,000, 20 % of all sequences)
 VALIDATION_SHARE = 0.2
@@ -81,18 +83,21 @@ def make_split(
     that rounds down to nothing, it is one sequence of the longest length.
 
     Args:
-      num_symbols: size of the alphabet.
-      max_length: L; lengths are 2..L, or L alone for "fixed".
+      num_symbols: size of the alphabet, 2 to 1,000.
+      max_length: L, 2 to 64; lengths are 2..L, or L alone for "fixed".
       distribution: a name in `DISTRIBUTIONS`.
       validation_lengths: "uniform" over the same lengths, or "as_training".
       padded_length: T >= L, the size of the tables; L itself where None.
 
     Raises:
-      ValueError: a name is unknown, or L is out of range.
+      ValueError: a name is unknown, or a size is out of range.
     """
     order = lookup(DISTRIBUTIONS, distribution, "data.length_distribution")
     lookup(dict.fromkeys(VALIDATION_LENGTHS), validation_lengths, "data.validation_lengths")
     padded_length = padded_length or max_length
+    _check("num_symbols", num_symbols, 2, MAX_MODULUS)
+    _check("max_length", max_length, 2, MAX_LENGTH)
+    _check("padded_length", padded_length, max_length, MAX_LENGTH)
     lengths = [max_length] if distribution == "fixed" else range(2, max_length + 1)
     universe = {n: min(num_symbols**n, MAX_RANK) for n in lengths}
     capacity = {n: int(VALIDATION_SHARE * count) for n, count in universe.items()}
@@ -131,6 +136,11 @@ def length_and_rank(index_B: jax.Array, table: LengthTable) -> tuple[jax.Array, 
     lengths_B = xp.take(table.first_length, phase_B) + turn_B % num_lengths_B
     ranks_B = xp.take(table.base_rank, phase_B) + turn_B // num_lengths_B
     return lengths_B, ranks_B + xp.take(table.skip, lengths_B)
+
+
+def _check(key: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ValueError(f"{key}: {value} is out of range; use {low} to {high}")
 
 
 def _make_table(phases: list[Phase], held_out: dict[int, int], padded_length: int) -> LengthTable:

@@ -159,7 +159,10 @@ def _build(kind: Any, value: Any, where: str) -> Any:
             raise ValueError(f"{where}: {_name(value)} instead of an object")
         hints = typing.get_type_hints(kind)
         if value.keys() != hints.keys():
-            missing, unknown = sorted(hints.keys() - value.keys()), sorted(value.keys() - hints.keys())
+            missing, unknown = (
+                sorted(hints.keys() - value.keys()),
+                sorted(value.keys() - hints.keys()),
+            )
             raise ValueError(f"{where}: missing fields {missing}, unknown fields {unknown}")
         return kind(**{key: _build(hints[key], value[key], f"{where}.{key}") for key in hints})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)

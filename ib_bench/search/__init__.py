@@ -1,0 +1,1 @@
+"""Search: which N next (policy), what is known (cell), and keeping the lanes full (scheduler)."""

@@ -6,10 +6,19 @@ that an interrupted search asks for exactly what an uninterrupted one would have
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ib_bench.results import ProbeRecord, ProbeSummary, RunRecord, Store
+from ib_bench import PROTOCOL_VERSION
+from ib_bench.results import (
+    CellRecord,
+    LaneSteps,
+    ProbeRecord,
+    ProbeSummary,
+    RunRecord,
+    Seconds,
+    Store,
+)
 from ib_bench.search.policy import CANCELS_LARGER, Knowledge, propose
 from ib_bench.specs import CellSpec, SearchSpec, max_size
 
@@ -27,6 +36,7 @@ class Probe:
     """One N while it is being decided."""
 
     size: int
+    round: tuple[int, ...]  # the sizes that are tried side by side
     runs: dict[RunKey, RunRecord | None]  # None: not started
     stored: ProbeRecord | None = None  # decided by an earlier start of the study
     seconds: float = 0.0
@@ -41,6 +51,11 @@ class Probe:
         if "solved" in outcomes:
             return "learned"
         return "failed" if all(o in ("exhausted", "diverged") for o in outcomes) else None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the store does not know yet what is known here."""
+        return self.stored is None or self.total_steps > 0
 
     @property
     def unfinished(self) -> list[RunKey]:
@@ -60,6 +75,7 @@ class CellSearch:
       search: how it is asked.
       max_size: N_max.
       knowledge: the verdicts of all finished rounds.
+      records: the records of all decided probes.
       probes: the probes of the present round.
       done: True once nothing is left to ask.
     """
@@ -70,14 +86,13 @@ class CellSearch:
         self.search = search
         self.max_size = max_size(cell, search)
         self.knowledge = Knowledge(self.max_size)
-        self.summaries: dict[int, ProbeSummary] = {}
-        self.lane_steps = [0.0, 0.0, 0.0]  # useful, cancelled, total, of all finished rounds
-        self.seconds = 0.0
+        self.records: dict[int, ProbeRecord] = {}  # of all probes that were decided
         self.probes: dict[int, Probe] = {}
         self.done = False
         self._store = store
         self._confirming = False
         self._open_round()
+        self.settle(_never)  # the rounds that the store already answers
 
     # --- what is wanted ---
 
@@ -118,76 +133,59 @@ class CellSearch:
             if probe and self._is_open(probe) and key in probe.runs:
                 probe.runs[key] = run
 
-    def settle(self) -> list[tuple[Probe, str]]:
-        """Closes the round if all of it is decided, and opens the next.
+    def settle(self, write: Callable[[Probe, str], ProbeRecord]) -> list[ProbeRecord]:
+        """Closes rounds as long as all of them is decided, and opens the next.
+
+        Args:
+          write: stores a probe with its verdict and returns the record. By then its runs that were
+            under way have become "cancelled". Probes that an earlier start decided are not written.
 
         Returns:
-          The probes that were decided here (not by an earlier start), with their verdicts. Runs
-          that were under way have become "cancelled".
+          The records that were written.
         """
-        decided = []
+        written = []
         while not self.done and not any(self._is_open(probe) for probe in self.probes.values()):
-            decided += self._close_round()
+            moot = self._moot()
+            for size, probe in sorted(self.probes.items()):
+                verdict = "moot" if size in moot else probe.verdict
+                if probe.is_new:
+                    for key, run in probe.runs.items():
+                        if run is None or run.outcome == "running":
+                            probe.runs[key] = _cancelled(key, run)
+                    self.records[size] = write(probe, verdict)
+                    written.append(self.records[size])
+                else:
+                    self.records[size] = probe.stored
+                self._learn(size, verdict)
             self._open_round()
-        return decided
+        return written
 
     # --- rounds ---
+
+    def _learn(self, size: int, verdict: str) -> None:
+        known = self.knowledge
+        if verdict == "learned" and size not in known.learned:
+            self.knowledge = known._replace(learned=(*known.learned, size))
+        elif verdict == "failed":
+            self.knowledge = known._replace(failed=(*known.failed, size))
 
     def _open_round(self) -> None:
         """Asks the policy for sizes and looks up which of them are decided already."""
         sizes = () if self._confirming else propose(self.knowledge, self.search)
-        self.probes = {size: self._make_probe(size) for size in sizes}
-        if sizes:
-            return
-        nstar = self.knowledge.high
-        if self.search.confirm and nstar is not None and not self._confirming:
-            probe = self._make_probe(nstar)
+        if not sizes and self.search.confirm and self.knowledge.learned and not self._confirming:
             self._confirming = True
-            self.probes = {nstar: probe}
-        else:
-            self.done = True
+            sizes = (self.knowledge.high,)
+        self.probes = {size: self._make_probe(size, sizes) for size in sizes}
+        self.done = not sizes
 
-    def _make_probe(self, size: int) -> Probe:
-        stored = self._store.probe(self.key, size)
+    def _make_probe(self, size: int, sizes: tuple[int, ...]) -> Probe:
+        stored = self.records.get(size) or self._store.probe(self.key, size)
         grid = [RunKey(size, rate, seed) for rate, seed in self.cell.grid.runs]
         runs: dict[RunKey, RunRecord | None] = dict.fromkeys(grid)
         if stored:
             runs |= {RunKey(size, run.learning_rate, run.seed): run for run in stored.runs}
-        return Probe(size, runs, stored)
-
-    def _close_round(self) -> list[tuple[Probe, str]]:
-        moot = self._moot()
-        decided = []
-        for size, probe in sorted(self.probes.items()):
-            verdict = "moot" if size in moot else probe.verdict
-            is_new = probe.seconds > 0 or probe.total_steps > 0 or probe.stored is None
-            for key, run in probe.runs.items():
-                if run is None or run.outcome == "running":
-                    probe.runs[key] = _cancelled(key, run)
-            if is_new:
-                decided.append((probe, verdict))
-            self._add_up(probe, verdict, is_new)
-        return decided
-
-    def _add_up(self, probe: Probe, verdict: str, is_new: bool) -> None:
-        runs = probe.runs.values()
-        solved = sum(run.outcome == "solved" for run in runs)
-        self.summaries[probe.size] = ProbeSummary(probe.size, verdict, solved, len(runs))
-        if verdict == "learned" and not self._confirming:
-            learned = (*self.knowledge.learned, probe.size)
-            self.knowledge = self.knowledge._replace(learned=learned)
-        elif verdict == "failed":
-            self.knowledge = self.knowledge._replace(failed=(*self.knowledge.failed, probe.size))
-        useful, cancelled, total, seconds = cost_of(probe)
-        if self._confirming and not is_new:
-            return  # added up when its round was closed
-        if self._confirming and probe.stored:
-            before = probe.stored.lane_steps
-            useful, cancelled = useful - before.useful, cancelled - before.cancelled
-            total, seconds = total - before.total, seconds - probe.stored.seconds.run
-        for k, steps in enumerate((useful, cancelled, total)):
-            self.lane_steps[k] += steps
-        self.seconds += seconds
+            sizes = tuple(stored.round) if self._confirming else sizes
+        return Probe(size, sizes, runs, stored)
 
     # --- the answer ---
 
@@ -206,10 +204,46 @@ class CellSearch:
         saturated = self.knowledge.high == self.max_size and self.limited_by == "universe"
         return "saturated" if saturated else "learned"
 
-    @property
-    def confirmed(self) -> bool:
-        """Whether every run at N* went to its end."""
-        return self.search.confirm and self.knowledge.high is not None and self.done
+    def answer(self) -> CellRecord:
+        """Writes the answer; everything in it comes from the records of the probes."""
+        spec, task = self.cell.data, self.cell.automaton
+        fixed = spec.length_distribution == "fixed"
+        lengths = [spec.max_length] if fixed else range(2, spec.max_length + 1)
+        records = [self.records[size] for size in sorted(self.records)]
+        known = self.knowledge
+        latest = self.records[self.knowledge.low or self.knowledge.high or self.max_size]
+        return CellRecord(
+            protocol=PROTOCOL_VERSION,
+            cell_key=self.key,
+            cell=self.cell.as_dict(),
+            search=dataclasses.asdict(self.search) | {"sizes": list(self.search.sizes)},
+            status=self.status,
+            nstar=known.high,
+            largest_failed=known.low,
+            max_size=self.max_size,
+            limited_by=self.limited_by,
+            confirmed=self._confirming,
+            probes=[_summary(record) for record in records],
+            contradictions=[list(pair) for pair in known.contradictions],
+            chance=[round(task.chance(length), 6) for length in lengths],
+            num_validation=self.cell.split.num_validation,
+            parameters=latest.parameters,
+            lane_steps=LaneSteps(
+                useful=sum(record.lane_steps.useful for record in records),
+                cancelled=sum(record.lane_steps.cancelled for record in records),
+                total=sum(record.lane_steps.total for record in records),
+            ),
+            seconds=Seconds(
+                compile=max(record.seconds.compile for record in records),
+                run=sum(record.seconds.run for record in records),
+            ),
+            environment=latest.environment,
+        )
+
+
+def _summary(record: ProbeRecord) -> ProbeSummary:
+    solved = sum(run.outcome == "solved" for run in record.runs)
+    return ProbeSummary(record.size, record.verdict, solved, len(record.runs))
 
 
 def cost_of(probe: Probe) -> tuple[int, int, int, float]:
@@ -226,6 +260,10 @@ def _cancelled(key: RunKey, run: RunRecord | None) -> RunRecord:
     if run is None:
         return RunRecord(key.learning_rate, key.seed, "cancelled", 0, None, 0, 0.0, None)
     return dataclasses.replace(run, outcome="cancelled")
+
+
+def _never(probe: Probe, verdict: str) -> ProbeRecord:
+    raise AssertionError(f"N={probe.size} was decided ({verdict}) by no run and no record")
 
 
 def finite(value: float) -> float | None:

@@ -54,18 +54,28 @@ def _build(call: ast.expr | None, text: str) -> Automaton:
     arguments = [_argument(argument, text) for argument in call.args]
     named = {keyword.arg: _argument(keyword.value, text) for keyword in call.keywords}
     signature = inspect.signature(maker)
+    usage = f"write {call.func.id}{signature}".split(" -> ")[0]
     try:
-        signature.bind(*arguments, **named)
+        bound = signature.bind(*arguments, **named)
     except TypeError as error:
-        raise ValueError(
-            f"task: {text!r}: {error}; write {call.func.id}{signature}".split(" -> ")[0]
-        ) from None
+        raise ValueError(f"task: {text!r}: {error}; {usage}") from None
+    for key, value in bound.arguments.items():
+        kind = signature.parameters[key].annotation
+        for item in value if isinstance(value, tuple) else (value,):
+            if not isinstance(item, kind):
+                shown = item.name if isinstance(item, Automaton) else item
+                needed = "whole number" if kind is int else "task"
+                raise ValueError(f"task.{key}: {shown} is no {needed}; {usage}")
     return maker(*arguments, **named)
 
 
 def _argument(value: ast.expr, text: str) -> int | Automaton:
     if isinstance(value, ast.Call):
         return _build(value, text)
-    if isinstance(value, ast.Constant) and type(value.value) is int:
-        return value.value
+    try:
+        number = ast.literal_eval(value)
+    except (TypeError, ValueError):
+        number = None
+    if type(number) is int:
+        return number
     raise ValueError(f"task: {text!r}: arguments are whole numbers or tasks")

@@ -62,7 +62,9 @@ class Automaton:
     @property
     def table_hash(self) -> str:
         """16 hex digits over the table and the initial state; stored in every record."""
-        content = np.concatenate([[*self.transition.shape, self.initial_state], self.transition.ravel()])
+        content = np.concatenate(
+            [[*self.transition.shape, self.initial_state], self.transition.ravel()]
+        )
         return hashlib.sha256(content.astype("<i4").tobytes()).hexdigest()[:16]
 
     def states(self, symbols: np.ndarray) -> np.ndarray:

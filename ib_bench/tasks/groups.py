@@ -32,7 +32,7 @@ def permutation_composition(k: int) -> Automaton:
 
 def alternating_group(k: int) -> Automaton:
     """A_k: the even permutations of k points, composed as in `permutation_composition`."""
-    _check_permuted(k)
+    _check_permuted(k, smallest=3)  # A_2 is a single element: nothing to track
     permutations = np.array(list(itertools.permutations(range(k))))
     left, right = np.triu_indices(k, 1)
     inversions = (permutations[:, left] > permutations[:, right]).sum(1)
@@ -50,9 +50,11 @@ def dihedral(k: int) -> Automaton:
     return Automaton(f"dihedral({k})", table, states_are_symbols=True)
 
 
-def _check_permuted(k: int) -> None:
-    if not 2 <= k <= MAX_PERMUTED:
-        raise ValueError(f"task.k: {k} is out of range for permutations; use 2 to {MAX_PERMUTED}")
+def _check_permuted(k: int, smallest: int = 2) -> None:
+    if not smallest <= k <= MAX_PERMUTED:
+        raise ValueError(
+            f"task.k: {k} is out of range for permutations; use {smallest} to {MAX_PERMUTED}"
+        )
 
 
 def _permutation_group(name: str, permutations: np.ndarray) -> Automaton:

@@ -9,7 +9,9 @@ from ib_bench.tasks.groups import MAX_MODULUS
 def cycle_navigation(k: int) -> Automaton:
     """A walk on a cycle of k places; symbols 0, 1, 2 = stay, step forward, step back."""
     if not 2 <= k <= MAX_MODULUS:
-        raise ValueError(f"task.k: {k} is out of range for cycle_navigation; use 2 to {MAX_MODULUS}")
+        raise ValueError(
+            f"task.k: {k} is out of range for cycle_navigation; use 2 to {MAX_MODULUS}"
+        )
     table = (np.arange(k)[:, None] + np.array([0, 1, -1])[None, :]) % k
     return Automaton(f"cycle_navigation({k})", table)
 
@@ -19,6 +21,8 @@ def random_machine(states: int, symbols: int, seed: int) -> Automaton:
     for key, value in (("states", states), ("symbols", symbols)):
         if not 2 <= value <= MAX_MODULUS:
             raise ValueError(f"task.{key}: {value} is out of range; use 2 to {MAX_MODULUS}")
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"task.seed: {seed} is out of range; use 0 to {2**32 - 1}")
     # RandomState, not Generator: its stream is frozen by numpy's compatibility policy.
     table = np.random.RandomState(seed).randint(states, size=(states, symbols))
     return Automaton(f"random_machine({states},{symbols},{seed})", table)

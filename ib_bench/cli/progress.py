@@ -1,0 +1,93 @@
+"""What a person sees while a study runs: a live line on a terminal, a log line elsewhere."""
+
+import logging
+import time
+
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+from ib_bench.search.scheduler import Chunk
+
+logger = logging.getLogger(__name__)
+
+
+class Reporter:
+    """Observes chunks; use as a context manager around the study."""
+
+    def __init__(self, cells_total: int, cells_done: int, log_seconds: float):
+        self._total = cells_total
+        self._done = self._done_before = cells_done
+        self._log_seconds = log_seconds
+        self._started = self._last_line = time.monotonic()
+        self._steps = self._capacity_steps = 0
+        self._recent_steps = self._recent_seconds = 0.0
+        console = Console(stderr=True)
+        self._terminal = console.is_terminal
+        handler = (
+            RichHandler(console=console, show_path=False, show_level=False)
+            if self._terminal
+            else logging.StreamHandler()
+        )
+        handler.setFormatter(
+            logging.Formatter("%(message)s" if self._terminal else _LINE, "%H:%M:%S")
+        )
+        package = logging.getLogger("ib_bench")
+        package.handlers, package.propagate = [handler], False
+        package.setLevel(logging.INFO)
+        self._bar = Progress(
+            SpinnerColumn(),
+            MofNCompleteColumn(),
+            TextColumn("cells"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            disable=not self._terminal,
+        )
+        self._task = self._bar.add_task("starting", total=cells_total, completed=cells_done)
+
+    def __enter__(self):
+        self._bar.start()
+        return self
+
+    def __exit__(self, *unused):
+        self._bar.stop()
+
+    def observe(self, chunk: Chunk) -> None:
+        self._done += chunk.cells_done
+        self._steps += chunk.steps
+        self._capacity_steps += chunk.steps * chunk.capacity // chunk.active
+        self._recent_steps = 0.8 * self._recent_steps + chunk.steps
+        self._recent_seconds = 0.8 * self._recent_seconds + chunk.seconds
+        text = (
+            f"{chunk.program} · {chunk.active}/{chunk.num_lanes} lanes · "
+            f"best loss {chunk.best_loss:.1e} · "
+            f"{self._recent_steps / self._recent_seconds:,.0f} steps/s · {self._time_left()} left"
+        )
+        self._bar.update(self._task, completed=self._done, description=text)
+        now = time.monotonic()
+        if not self._terminal and now - self._last_line >= self._log_seconds:
+            self._last_line = now
+            logger.info("%d/%d cells · %s", self._done, self._total, text)
+
+    def summary(self) -> str:
+        """Says what this start of the study cost."""
+        busy = self._steps / self._capacity_steps if self._capacity_steps else 1.0
+        minutes = (time.monotonic() - self._started) / 60
+        return (
+            f"{self._done}/{self._total} cells, {self._done - self._done_before} of them now, "
+            f"in {minutes:.1f} min; {self._steps:,} training steps, "
+            f"lanes busy {100 * busy:.1f} % of lane-steps"
+        )
+
+    def _time_left(self) -> str:
+        done = self._done - self._done_before
+        if not done:
+            return "?"
+        seconds = (time.monotonic() - self._started) / done * (self._total - self._done)
+        hours, minutes = divmod(round(seconds / 60), 60)
+        return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
+
+
+_LINE = "%(asctime)s %(message)s"
