@@ -27,4 +27,6 @@ def get_config():
     config.optim.eval_every = 100
     config.grid.learning_rates = (3e-3, 1e-3)
     config.grid.seeds = (10, 20)
+    # A failed probe here costs four runs of 1,500 steps, a learned one a few hundred steps.
+    config.search.failure_cost = 10.0
     return config.lock()

@@ -1,5 +1,6 @@
 """Runs a study in this process: one group of cells that share a program after the other."""
 
+import dataclasses
 import logging
 from collections.abc import Callable
 
@@ -45,8 +46,6 @@ def run_study(
 
 def is_answered(cell, study: StudySpec, store: Store) -> bool:
     """Tells whether the store holds this cell's answer to these search settings."""
-    import dataclasses
-
     record = store.cell(cell.key)
     asked = dataclasses.asdict(study.search) | {"sizes": list(study.search.sizes)}
     return record is not None and record.search == asked

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-# Up to here a product with one-hot rows beats a gather, whose gradient is a serial scatter on a CPU.
+# Up to here a product with one-hot rows beats a gather: its gradient is a serial scatter.
 MAX_ONE_HOT = 128
 
 

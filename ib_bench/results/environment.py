@@ -11,7 +11,7 @@ _PACKAGES = ("chex", "flax", "jax", "jaxlib", "numpy", "optax")
 
 @functools.cache
 def describe_software() -> dict[str, str]:
-    """Returns versions of everything a verdict depends on, and the git commit where there is one."""
+    """Returns versions of all that a verdict depends on, and the git commit if there is one."""
     versions = {name: importlib.metadata.version(name) for name in ("ib_bench", *_PACKAGES)}
     return {"python": platform.python_version(), **versions, "commit": _commit()}
 

@@ -1,4 +1,4 @@
-"""What is stored: frozen records, their JSON, and the checks a file must pass. Never imports JAX."""
+"""What is stored: frozen records, their JSON, the checks a file must pass. Never imports JAX."""
 
 import dataclasses
 import json

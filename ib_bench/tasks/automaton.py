@@ -41,7 +41,7 @@ class Automaton:
             )
         if not 0 <= self.initial_state < num_states:
             raise ValueError(
-                f"task {self.name}: initial_state {self.initial_state} is not in 0..{num_states - 1}"
+                f"task {self.name}: initial_state {self.initial_state} is not below {num_states}"
             )
         if self.states_are_symbols and num_states != num_symbols:
             raise ValueError(

@@ -11,7 +11,6 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -159,8 +158,6 @@ class Lanes:
         mask = jax.ShapeDtypeStruct(self._shape, jnp.bool_)
         compiled = []
         for fn in (init, advance):
-            # One trace serves every N, seed, learning rate and task of the group.
-            fn = chex.assert_max_traces(fn, n=1)
             fn = device_axis.on_all(fn, self.devices, donate_argnums=(0,))
             try:
                 compiled.append(fn.lower(*shapes, mask).compile())
