@@ -67,6 +67,10 @@ def get_config() -> ConfigDict:
     config.lanes.per_device = 0  # lanes per device; 0 chooses; cut until they fit in memory
     config.lanes.memory_fraction = 0.8  # of the free memory that lanes may take
 
+    # Where compiled programs are kept for the next start: a folder, "auto" (the user's cache
+    # folder) or "" (nowhere).
+    config.lanes.compile_cache = "auto"
+
     config.out = ConfigDict()
     config.out.checkpoint_minutes = 5.0  # between checkpoints of the lanes; 0 is after every chunk
     config.out.log_seconds = 30.0  # between progress lines where there is no terminal

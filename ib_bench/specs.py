@@ -80,6 +80,7 @@ class LanesSpec:
     devices: int
     per_device: int
     memory_fraction: float
+    compile_cache: str
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from ib_bench.training.devices import use_every_core
+from ib_bench.training.devices import keep_compiled, use_every_core
 
 use_every_core(2)
+keep_compiled("auto")
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
         raise ValueError("workdir: missing; name a folder, for example --workdir=results/quick")
 
     # Before anything asks for a device.
-    from ib_bench.training.devices import use_every_core
+    from ib_bench.training.devices import keep_compiled, use_every_core
 
     requested = CONFIG.value.lanes.devices
     use_every_core(requested if type(requested) is int and requested > 0 else 0)
@@ -47,6 +47,7 @@ def main(argv: list[str]) -> int:
     study = make_study(CONFIG.value, overrides)
     if ONLY.value:
         study = _restricted(study, ONLY.value)
+    keep_compiled(study.lanes.compile_cache)
     store = Store(WORKDIR.value)
     store.prepare()
     done = sum(is_answered(cell, study, store) for cell in study.cells)

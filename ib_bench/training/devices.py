@@ -18,6 +18,20 @@ def use_every_core(num_devices: int = 0) -> None:
     jax.config.update("jax_default_matmul_precision", "highest")
 
 
+def keep_compiled(folder: str) -> None:
+    """Keeps compiled programs for the next start.
+
+    Args:
+      folder: where; "auto" for the user's cache folder, "" for nowhere.
+    """
+    if folder == "auto":
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        folder = os.path.join(root, "ib_bench", "compiled")
+    if folder:
+        jax.config.update("jax_compilation_cache_dir", folder)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
 def choose_devices(num_devices: int = 0) -> list[jax.Device]:
     """Returns the first `num_devices` local devices of the default platform, 0 for all.
 

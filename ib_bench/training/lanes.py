@@ -69,8 +69,8 @@ class Lanes:
         wanted = spec.per_device or (1 if self.strategy == "map" else _MOST_VMAP_LANES)
         self.per_device = max(1, min(wanted, -(-num_runs // len(self.devices))))
         self._cut_to(self._fitting(self.per_device), "the state of its runs")
-        while not self._compile():
-            self._cut_to(self.per_device // 2, "what a step needs")
+        while (fitting := self._compile()) < self.per_device:
+            self._cut_to(fitting, "what a step needs")
         self._state = jax.tree.map(
             lambda leaf: np.zeros(self._shape + leaf.shape, leaf.dtype),
             jax.eval_shape(self._run.init, example),
@@ -147,8 +147,8 @@ class Lanes:
 
     # --- compilation and memory ---
 
-    def _compile(self) -> bool:
-        """Compiles for `per_device` lanes; False where that would not fit in memory."""
+    def _compile(self) -> int:
+        """Compiles for `per_device` lanes; returns how many of them fit in memory."""
         started = time.monotonic()
         init, advance = _POPULATIONS[self.strategy](self._run)
         shapes = jax.tree.map(
@@ -163,20 +163,22 @@ class Lanes:
                 compiled.append(fn.lower(*shapes, mask).compile())
             except jax.errors.JaxRuntimeError as error:
                 if self.per_device > 1 and "RESOURCE_EXHAUSTED" in str(error):
-                    return False
+                    return self.per_device // 2
                 raise
         self.compile_seconds += time.monotonic() - started
         self._init_fn, self._advance_fn = compiled
         memory = self._advance_fn.memory_analysis()
         if self._budget is None or memory is None or self.per_device == 1:
-            return True
+            return self.per_device
         needed = (
             memory.argument_size_in_bytes
             + memory.output_size_in_bytes
             - memory.alias_size_in_bytes
             + memory.temp_size_in_bytes
         )
-        return needed <= self._budget
+        if needed <= self._budget:
+            return self.per_device
+        return max(1, min(self.per_device - 1, self.per_device * self._budget // needed))
 
     def _fitting(self, per_device: int) -> int:
         """How many lanes' states fit, before anything is compiled."""

@@ -143,9 +143,9 @@ def test_a_thousand_sizes_learning_rates_and_seeds_are_one_trace(tiny_study, mon
 
 
 def test_lanes_are_cut_until_they_fit_in_memory(study, monkeypatch, caplog):
-    monkeypatch.setattr(lanes_module.device_axis, "free_memory", lambda device: 300_000)
+    monkeypatch.setattr(lanes_module.device_axis, "free_memory", lambda device: 600_000)
     lanes = make_lanes(study, num_runs=2000, strategy="vmap", devices=1, per_device=1000)
-    assert 1 <= lanes.per_device < 300
+    assert 1 <= lanes.per_device < 100
     assert "lanes per device instead of 1000" in caplog.text
 
 
