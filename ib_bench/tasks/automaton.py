@@ -41,7 +41,8 @@ class Automaton:
             )
         if not 0 <= self.initial_state < num_states:
             raise ValueError(
-                f"task {self.name}: initial_state {self.initial_state} is not below {num_states}"
+                f"task {self.name}: initial_state is {self.initial_state}; states are "
+                f"0..{num_states - 1}"
             )
         if self.states_are_symbols and num_states != num_symbols:
             raise ValueError(

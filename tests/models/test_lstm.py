@@ -1,0 +1,79 @@
+"""The LSTM is PyTorch's: its equations, its initialisation."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from ib_bench.models import make_model
+
+# Tests compile far longer than they run: machine code need not be fast, only soon.
+quick_jit = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def make(num_inputs, hidden, num_outputs=5):
+    return make_model(
+        "lstm", num_inputs=num_inputs, num_outputs=num_outputs, max_positions=32, hidden=hidden
+    )
+
+
+def init(model):
+    return quick_jit(model.init)(jax.random.key(0), jnp.zeros((1, 1), jnp.int32))
+
+
+def random_params(model, scale=0.5):
+    """Every parameter at random, so that none hides at zero."""
+    generator = np.random.RandomState(0)
+    shapes = jax.eval_shape(model.init, jax.random.key(0), jnp.zeros((1, 1), jnp.int32))
+    return jax.tree.map(
+        lambda leaf: (scale * generator.randn(*leaf.shape)).astype(np.float32), shapes
+    )
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def step_by_step(params, tokens_T):
+    """One sequence in numpy and 64 bits; gates in PyTorch's order i, f, g, o."""
+    p = {name: np.asarray(leaf, np.float64) for name, leaf in params.items()}
+    size = p["hidden"].shape[0]
+    hidden, cell, logits = np.zeros(size), np.zeros(size), []
+    for token in tokens_T:
+        gates = p["embedding"][token] @ p["input"] + p["input_bias"]
+        gates = gates + hidden @ p["hidden"] + p["hidden_bias"]
+        i, f, g, o = (gates[k * size : (k + 1) * size] for k in range(4))
+        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+        hidden = sigmoid(o) * np.tanh(cell)
+        logits.append(hidden @ p["head"] + p["head_bias"])
+    return np.stack(logits)
+
+
+@pytest.mark.parametrize("num_inputs", [3, 200])
+def test_logits_equal_a_loop_step_by_step(num_inputs):
+    model = make(num_inputs, hidden=16)
+    params = random_params(model)
+    tokens_BT = np.random.RandomState(0).randint(num_inputs, size=(3, 13)).astype(np.int32)
+    logits_BTV = quick_jit(model.apply)(params, tokens_BT)
+    expected = np.stack([step_by_step(params, row) for row in tokens_BT])
+    np.testing.assert_allclose(logits_BTV, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_parameters_are_uniform_and_the_embedding_is_normal_as_in_pytorch():
+    hidden = 64
+    params = init(make(num_inputs=100, hidden=hidden, num_outputs=100))
+    bound = hidden**-0.5
+    uniform = {name: np.asarray(leaf).ravel() for name, leaf in params.items()}
+    embedding = uniform.pop("embedding")
+    assert sorted(uniform) == ["head", "head_bias", "hidden", "hidden_bias", "input", "input_bias"]
+    for name, values in uniform.items():
+        assert np.abs(values).max() <= bound, name
+        fit = stats.kstest(values, stats.uniform(-bound, 2 * bound).cdf)
+        assert fit.pvalue > 1e-3, name
+    assert stats.kstest(embedding, stats.norm.cdf).pvalue > 1e-3
+    # No two are drawn from the same key.
+    assert abs(np.corrcoef(uniform["input"], uniform["hidden"])[0, 1]) < 0.05
+    assert (uniform["input_bias"] != uniform["hidden_bias"]).any()
