@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def _parse_flags(command: str, argv: list[str]) -> list[str]:
     """Parses absl flags; a config may be named by its preset."""
-    from ib_bench.cli.run import find_config
+    from ib_bench.cli.presets import find_config
 
     arguments = []
     words = iter(argv[2:])

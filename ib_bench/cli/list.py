@@ -4,7 +4,7 @@ import inspect
 
 from rich.console import Console
 
-from ib_bench.cli.run import available_configs
+from ib_bench.cli.presets import available_configs
 
 
 def main(argv: list[str]) -> int:
