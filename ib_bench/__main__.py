@@ -56,9 +56,13 @@ def _parse_flags(command: str, argv: list[str]) -> list[str]:
         arguments.append(word)
     try:
         return flags.FLAGS([f"ib_bench {command}", *arguments])
-    except (AttributeError, KeyError, TypeError) as error:
-        # ml_collections raises these for keys and types of the config.
-        raise ValueError(error) from None
+    except (AttributeError, KeyError) as error:
+        # So ml_collections calls an unknown key of the config, one of them inside the other.
+        reason = error.args[0]
+        reason = reason.args[0] if isinstance(reason, KeyError) else reason
+        raise ValueError(f"config: unknown key {reason}") from None
+    except TypeError as error:
+        raise ValueError(f"config: {error}") from None
 
 
 if __name__ == "__main__":

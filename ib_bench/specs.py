@@ -252,7 +252,14 @@ def _flat(config: ConfigDict) -> dict[str, Any]:
     flat = {}
     for group, values in config.items():
         if group == "sweep":
-            flat["sweep"] = tuple(dict(entry) for entry in values)
+            entries = values if isinstance(values, tuple | list) else (values,)
+            for entry in entries:
+                if not isinstance(entry, Mapping | ConfigDict):
+                    raise ValueError(
+                        f"config.sweep: {entry!r} is no entry; "
+                        'use dicts such as {"model.hidden": 8}'
+                    )
+            flat["sweep"] = tuple(dict(entry) for entry in entries)
         elif isinstance(values, Mapping | ConfigDict):
             flat.update({f"{group}.{key}": value for key, value in values.items()})
         else:
@@ -296,6 +303,11 @@ def _make_group(cls: type, group: str, values: dict[str, Any]) -> Any:
     fields = {}
     for field in dataclasses.fields(cls):
         value = values[f"{group}.{field.name}"]
+        if field.type is float:  # 1 and 1.0 are the same, also in a key
+            try:
+                value = float(value)
+            except OverflowError:
+                raise ValueError(f"{group}.{field.name}: {value} is too large") from None
         fields[field.name] = tuple(value) if isinstance(value, list | tuple) else value
     return cls(**fields)
 
@@ -305,6 +317,7 @@ def _make_cells(values: dict[str, Any], overrides: Mapping[str, Any]) -> Iterato
     grid = _make_group(GridSpec, "grid", values)
     _check_optim(optim)
     _check_grid(grid)
+    grid = dataclasses.replace(grid, learning_rates=tuple(map(float, grid.learning_rates)))
     for entry in values["sweep"] or ({},):
         chosen = values | {key: value for key, value in entry.items() if key not in overrides}
         spanning = [key for key in chosen if key.split(".")[0] in _SPANS and key not in _NEVER_SPAN]
@@ -326,6 +339,8 @@ def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> Cell
     validation = values["data.validation_lengths"]
     lookup(dict.fromkeys(data.VALIDATION_LENGTHS), validation, "data.validation_lengths")
     padded_symbols = tuple(values["data.padded_symbols"])
+    _check_whole("data.padded_symbols", padded_symbols)
+    _check_whole("data.padded_lengths", values["data.padded_lengths"])
     data_spec = DataSpec(
         max_length=length,
         length_distribution=values["data.length_distribution"],
@@ -351,6 +366,11 @@ def _task_text(values: dict[str, Any]) -> str:
     name = values["task.name"]
     maker = lookup(TASKS, name, "task.name")
     if name == "product":
+        for factor in values["task.factors"]:
+            if not isinstance(factor, str):
+                raise ValueError(
+                    f"task.factors: {factor!r} is no task; use texts such as 'dihedral(3)'"
+                )
         return f"product({','.join(values['task.factors'])})"
     return f"{name}({','.join(str(values[f'task.{key}']) for key in parameters_of(maker))})"
 
@@ -384,16 +404,19 @@ def _check_grid(grid: GridSpec) -> None:
     for key, values in (("learning_rates", grid.learning_rates), ("seeds", grid.seeds)):
         if not values:
             raise ValueError(f"grid.{key}: () is empty; name at least one value")
-        if len(set(values)) < len(values):
-            raise ValueError(f"grid.{key}: {values} names a value twice; use each once")
     for rate in grid.learning_rates:
-        if not (_has_type(rate, float) and 0 < rate < math.inf):
-            raise ValueError(f"grid.learning_rates: {rate!r} is no positive number")
+        if not (_has_type(rate, float) and 0 < rate <= 1e38):  # float32
+            raise ValueError(
+                f"grid.learning_rates: {rate!r} is out of range; use positive numbers to 1e38"
+            )
     for seed in grid.seeds:
         if not (_has_type(seed, int) and 0 <= seed < 2**32):
             raise ValueError(
                 f"grid.seeds: {seed!r} is out of range; use whole numbers 0 to 2^32 - 1"
             )
+    for key, values in (("learning_rates", grid.learning_rates), ("seeds", grid.seeds)):
+        if len(set(values)) < len(values):
+            raise ValueError(f"grid.{key}: {values} names a value twice; use each once")
 
 
 def _check_search(search: SearchSpec) -> None:
@@ -410,9 +433,13 @@ def _check_search(search: SearchSpec) -> None:
             f"search.sizes: {search.sizes} does not go with search.policy={search.policy!r}; "
             "policy 'grid' needs sizes, the others choose their own"
         )
-    for size in search.sizes:
+    _check_whole("search.sizes", search.sizes)
+
+
+def _check_whole(key: str, sizes: tuple) -> None:
+    for size in sizes:
         if not (_has_type(size, int) and size >= 1):
-            raise ValueError(f"search.sizes: {size!r} is no size; use whole numbers from 1")
+            raise ValueError(f"{key}: {size!r} is no size; use whole numbers from 1")
 
 
 def _digest(content: Any) -> str:

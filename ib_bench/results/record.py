@@ -114,7 +114,7 @@ def from_json(cls: type, text: str) -> Record:
       ValueError: not JSON, or a field is missing, unknown, of the wrong type or out of range.
     """
     try:
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=_finite_float, parse_float=_finite_float)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"no JSON: {error}") from None
     record = _build(cls, content, cls.__name__)
@@ -176,8 +176,17 @@ def _build(kind: Any, value: Any, where: str) -> Any:
         return _build(arguments[0], value, where)
     kind = origin or kind
     accepted = (int, float) if kind is float else (kind,)
-    if type(value) not in accepted or (type(value) is float and not math.isfinite(value)):
+    if type(value) not in accepted:
         raise ValueError(f"{where}: {_name(value)} instead of {kind.__name__}")
+    if type(value) is int and abs(value) >= 2**63:
+        raise ValueError(f"{where}: {_name(value)} is out of range")
+    return value
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not finite")
     return value
 
 

@@ -67,10 +67,12 @@ class Store:
 
     def write(self, record: Record) -> None:
         """Writes a record, whole or not at all."""
+        write_whole(self._path(record), to_json(record))
+
+    def _path(self, record: Record) -> epath.Path:
         if isinstance(record, ProbeRecord):
-            write_whole(self.probe_path(record.cell_key, record.size), to_json(record))
-        else:
-            write_whole(self.cell_path(record.cell_key), to_json(record))
+            return self.probe_path(record.cell_key, record.size)
+        return self.cell_path(record.cell_key)
 
     def _read(self, cls: type, path: epath.Path) -> Record | None:
         try:
@@ -82,10 +84,9 @@ class Store:
         if text is not None:
             try:
                 record = from_json(cls, text)
-                name = path.stem if cls is CellRecord else path.parent.name
-                if record.cell_key == name:
+                if path == self._path(record):
                     return record
-                reason = f"cell_key: {record.cell_key!r} does not match the file's name"
+                reason = f"it holds {self._path(record)} and does not match its own name"
             except ValueError as error:
                 reason = str(error)
         self._set_aside(path, reason)

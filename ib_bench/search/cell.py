@@ -92,7 +92,7 @@ class CellSearch:
         self._store = store
         self._confirming = False
         self._open_round()
-        self.settle(_never)  # the rounds that the store already answers
+        self.settle(self._write_moot)  # the rounds that the store already answers
 
     # --- what is wanted ---
 
@@ -154,8 +154,8 @@ class CellSearch:
                             probe.runs[key] = _cancelled(key, run)
                     self.records[size] = write(probe, verdict)
                     written.append(self.records[size])
-                else:
-                    self.records[size] = probe.stored
+                else:  # by now its round may be another one than when it was stored
+                    self.records[size] = dataclasses.replace(probe.stored, verdict=verdict)
                 self._learn(size, verdict)
             self._open_round()
         return written
@@ -186,6 +186,22 @@ class CellSearch:
             runs |= {RunKey(size, run.learning_rate, run.seed): run for run in stored.runs}
             sizes = tuple(stored.round) if self._confirming else sizes
         return Probe(size, sizes, runs, stored)
+
+    def _write_moot(self, probe: Probe, verdict: str) -> ProbeRecord:
+        """Makes up for the record of a moot probe where a start ended between those of a round."""
+        assert verdict == "moot", f"N={probe.size} was decided ({verdict}) by no run and no record"
+        sibling = next(other.stored for other in self.probes.values() if other.stored)
+        record = dataclasses.replace(
+            sibling,
+            size=probe.size,
+            verdict=verdict,
+            round=list(probe.round),
+            runs=list(probe.runs.values()),
+            lane_steps=LaneSteps(0, 0, 0),
+            seconds=Seconds(sibling.seconds.compile, 0.0),
+        )
+        self._store.write(record)
+        return record
 
     # --- the answer ---
 
@@ -260,10 +276,6 @@ def _cancelled(key: RunKey, run: RunRecord | None) -> RunRecord:
     if run is None:
         return RunRecord(key.learning_rate, key.seed, "cancelled", 0, None, 0, 0.0, None)
     return dataclasses.replace(run, outcome="cancelled")
-
-
-def _never(probe: Probe, verdict: str) -> ProbeRecord:
-    raise AssertionError(f"N={probe.size} was decided ({verdict}) by no run and no record")
 
 
 def finite(value: float) -> float | None:

@@ -40,6 +40,8 @@ class Knowledge(NamedTuple):
         return tuple((a, b) for a in sorted(self.learned) for b in sorted(self.failed) if b > a)
 
 
+MAX_PLACES = 512  # more than 16 million sizes at the default tolerance need
+
 Policy = Callable[[Knowledge, SearchSpec], tuple[int, ...]]
 
 
@@ -67,7 +69,10 @@ def cost_aware(knowledge: Knowledge, search: SearchSpec) -> tuple[int, ...]:
         return () if knowledge.failed else (knowledge.max_size,)
     if is_closed(knowledge, search.tolerance):
         return ()
-    grid = _sizes_between(knowledge.low, knowledge.high, search.tolerance)
+    # Coarse at first where the tolerance is fine: the programme is quadratic in the sizes.
+    ratio = knowledge.high / max(1, knowledge.low)
+    tolerance = max(search.tolerance, ratio ** (1 / MAX_PLACES) - 1)
+    grid = _sizes_between(knowledge.low, knowledge.high, tolerance)
     round_ = []
     while grid and len(round_) < search.width:
         # The next size of a round is the one that follows if all so far are learned.
