@@ -304,10 +304,7 @@ def _make_group(cls: type, group: str, values: dict[str, Any]) -> Any:
     for field in dataclasses.fields(cls):
         value = values[f"{group}.{field.name}"]
         if field.type is float:  # 1 and 1.0 are the same, also in a key
-            try:
-                value = float(value)
-            except OverflowError:
-                raise ValueError(f"{group}.{field.name}: {value} is too large") from None
+            value = float(value)
         fields[field.name] = tuple(value) if isinstance(value, list | tuple) else value
     return cls(**fields)
 
