@@ -40,7 +40,7 @@ class Knowledge(NamedTuple):
         return tuple((a, b) for a in sorted(self.learned) for b in sorted(self.failed) if b > a)
 
 
-MAX_PLACES = 512  # more than 16 million sizes at the default tolerance need
+MAX_PLACES = 512  # 16 million sizes at the default tolerance need fewer
 
 Policy = Callable[[Knowledge, SearchSpec], tuple[int, ...]]
 
