@@ -15,15 +15,20 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
+def check_name(valid: Iterable[str], name: str, key: str) -> None:
+    """Raises a ValueError unless `name` is valid: names `key`, the value, the nearest, and all."""
+    valid = sorted(valid)
+    if name not in valid:
+        raise ValueError(
+            f"{key}: {name!r} is unknown{nearest(str(name), valid)} (valid: {', '.join(valid)})"
+        )
+
+
 def lookup(registry: Mapping[str, T], name: str, key: str) -> T:
     """Returns `registry[name]`.
 
     Raises:
       ValueError: names `key`, the value, the nearest valid name and all valid names.
     """
-    if name not in registry:
-        valid = sorted(registry)
-        raise ValueError(
-            f"{key}: {name!r} is unknown{nearest(str(name), valid)} (valid: {', '.join(valid)})"
-        )
+    check_name(registry, name, key)
     return registry[name]

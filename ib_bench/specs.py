@@ -4,6 +4,7 @@ A config becomes a `StudySpec`; all code below reads `spec.hidden`, never `confi
 """
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -15,7 +16,8 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from ib_bench import PROTOCOL_VERSION, data
-from ib_bench.lookup import lookup, nearest
+from ib_bench.checks import check_range
+from ib_bench.lookup import check_name, lookup, nearest
 from ib_bench.tasks import TASKS, Automaton, make_task, parameters_of
 
 
@@ -72,6 +74,10 @@ class SearchSpec:
     failure_cost: float
     sizes: tuple[int, ...]
     confirm: bool
+
+    def as_dict(self) -> dict:
+        """The settings as records hold them: plain JSON."""
+        return dataclasses.asdict(self) | {"sizes": list(self.sizes)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +136,7 @@ class CellSpec:
     def automaton(self) -> Automaton:
         return make_task(self.task)
 
-    @property
+    @functools.cached_property
     def split(self) -> data.Split:
         return data.make_split(
             self.automaton.num_symbols,
@@ -212,13 +218,13 @@ def make_study(config: ConfigDict, overrides: Mapping[str, Any] | None = None) -
     search = _make_group(SearchSpec, "search", values)
     _check_search(search)
     lanes = _make_group(LanesSpec, "lanes", values)
-    lookup(dict.fromkeys(("auto", "map", "vmap")), lanes.strategy, "lanes.strategy")
-    _check("lanes.devices", lanes.devices, 0, 4096)
-    _check("lanes.per_device", lanes.per_device, 0, 65536)
-    _check("lanes.memory_fraction", lanes.memory_fraction, 0.01, 1.0)
+    check_name(("auto", "map", "vmap"), lanes.strategy, "lanes.strategy")
+    check_range("lanes.devices", lanes.devices, 0, 4096)
+    check_range("lanes.per_device", lanes.per_device, 0, 65536)
+    check_range("lanes.memory_fraction", lanes.memory_fraction, 0.01, 1.0)
     out = _make_group(OutSpec, "out", values)
-    _check("out.checkpoint_minutes", out.checkpoint_minutes, 0, math.inf)
-    _check("out.log_seconds", out.log_seconds, 0, math.inf)
+    check_range("out.checkpoint_minutes", out.checkpoint_minutes, 0, math.inf)
+    check_range("out.log_seconds", out.log_seconds, 0, math.inf)
     cells = tuple(dict.fromkeys(_make_cells(values, overrides or {})))
     for cell in cells:
         check_sizes(cell, search)
@@ -330,11 +336,11 @@ def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> Cell
 
     task = make_task(_task_text(values))
     length = values["data.max_length"]
-    _check("data.max_length", length, 2, data.MAX_LENGTH)
-    lookup(data.FORMATS, values["data.format"], "data.format")
-    lookup(data.DISTRIBUTIONS, values["data.length_distribution"], "data.length_distribution")
+    check_range("data.max_length", length, 2, data.MAX_LENGTH)
+    check_name(data.FORMATS, values["data.format"], "data.format")
+    check_name(data.DISTRIBUTIONS, values["data.length_distribution"], "data.length_distribution")
     validation = values["data.validation_lengths"]
-    lookup(dict.fromkeys(data.VALIDATION_LENGTHS), validation, "data.validation_lengths")
+    check_name(data.VALIDATION_LENGTHS, validation, "data.validation_lengths")
     padded_symbols = tuple(values["data.padded_symbols"])
     _check_whole("data.padded_symbols", padded_symbols)
     _check_whole("data.padded_lengths", values["data.padded_lengths"])
@@ -350,7 +356,7 @@ def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> Cell
     name = values["model.name"]
     settings = tuple((key, values[f"model.{key}"]) for key in settings_of(name))
     for key, value in settings:
-        _check(f"model.{key}", value, 1, 65536)
+        check_range(f"model.{key}", value, 1, 65536)
     cell = CellSpec(task.name, data_spec, ModelSpec(name, settings), optim, grid)
     make_model(  # raises where settings do not fit each other
         name, num_inputs=1, num_outputs=1, max_positions=1, **dict(settings)
@@ -376,25 +382,20 @@ def _round_up(size: int, sizes: tuple[int, ...]) -> int:
     return min((padded for padded in sizes if padded >= size), default=size)
 
 
-def _check(key: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:  # also refuses NaN
-        raise ValueError(f"{key}: {value} is out of range; use {low} to {high}")
-
-
 def _check_optim(optim: OptimSpec) -> None:
-    _check("optim.batch_size", optim.batch_size, 1, 65536)
-    _check("optim.eval_every", optim.eval_every, 1, 10**9)
-    _check("optim.steps", optim.steps, 1, 10**9)
+    check_range("optim.batch_size", optim.batch_size, 1, 65536)
+    check_range("optim.eval_every", optim.eval_every, 1, 10**9)
+    check_range("optim.steps", optim.steps, 1, 10**9)
     if optim.steps % optim.eval_every:
         fix = max(1, optim.steps // optim.eval_every) * optim.eval_every
         raise ValueError(
             f"optim.steps: {optim.steps} is no multiple of optim.eval_every={optim.eval_every}; "
             f"use {fix}"
         )
-    _check("optim.threshold", optim.threshold, 0, math.inf)
-    _check("optim.beta1", optim.beta1, 0, 0.999999)
-    _check("optim.beta2", optim.beta2, 0, 0.999999)
-    _check("optim.epsilon", optim.epsilon, 0, 1)
+    check_range("optim.threshold", optim.threshold, 0, math.inf)
+    check_range("optim.beta1", optim.beta1, 0, 0.999999)
+    check_range("optim.beta2", optim.beta2, 0, 0.999999)
+    check_range("optim.epsilon", optim.epsilon, 0, 1)
 
 
 def _check_grid(grid: GridSpec) -> None:
@@ -419,12 +420,12 @@ def _check_grid(grid: GridSpec) -> None:
 def _check_search(search: SearchSpec) -> None:
     from ib_bench.search.policy import POLICIES
 
-    lookup(POLICIES, search.policy, "search.policy")
-    _check("search.max_size", search.max_size, 1, 16_000_000)
-    _check("search.tolerance", search.tolerance, 0, 1000)
-    _check("search.width", search.width, 1, 1000)
-    _check("search.max_probes", search.max_probes, 1, 10**6)
-    _check("search.failure_cost", search.failure_cost, 1, 10**6)
+    check_name(POLICIES, search.policy, "search.policy")
+    check_range("search.max_size", search.max_size, 1, 16_000_000)
+    check_range("search.tolerance", search.tolerance, 0, 1000)
+    check_range("search.width", search.width, 1, 1000)
+    check_range("search.max_probes", search.max_probes, 1, 10**6)
+    check_range("search.failure_cost", search.failure_cost, 1, 10**6)
     if (search.policy == "grid") != bool(search.sizes):
         raise ValueError(
             f"search.sizes: {search.sizes} does not go with search.policy={search.policy!r}; "

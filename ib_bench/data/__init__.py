@@ -11,7 +11,7 @@ from ib_bench.data.dataset import (
     validation_batch,
 )
 from ib_bench.data.formats import FORMATS, Batch, num_inputs, num_positions
-from ib_bench.data.lengths import DISTRIBUTIONS, VALIDATION_LENGTHS, Split, make_split
+from ib_bench.data.lengths import DISTRIBUTIONS, VALIDATION_LENGTHS, Split, lengths_of, make_split
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -22,6 +22,7 @@ __all__ = [
     "DataOperands",
     "Sampler",
     "Split",
+    "lengths_of",
     "make_arrays",
     "make_operands",
     "make_sampler",

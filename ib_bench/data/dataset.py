@@ -12,7 +12,7 @@ import numpy as np
 from ib_bench.data.bijection import DigitKey, make_digit_key, permute_digits, permute_index
 from ib_bench.data.formats import FORMATS, Batch, Tokens, make_batch, num_inputs
 from ib_bench.data.lengths import LengthTable, Split, length_and_rank, make_split
-from ib_bench.lookup import lookup
+from ib_bench.lookup import check_name
 from ib_bench.tasks import Automaton
 
 # Named streams of a seed's random numbers: fold_in(key(seed), STREAM). N is in none of them.
@@ -185,8 +185,8 @@ def make_arrays(
     Raises:
       ValueError: a name is unknown, a size is out of range, or N exceeds the split.
     """
-    lookup({"train": 0, "validation": 0}, split, "split")
-    lookup(FORMATS, format_name, "format_name")
+    check_name(("train", "validation"), split, "split")
+    check_name(FORMATS, format_name, "format_name")
     tables = make_split(task.num_symbols, max_length, length_distribution, validation_lengths)
     available = tables.num_train if split == "train" else tables.num_validation
     num_samples = available if num_samples is None else num_samples
@@ -200,5 +200,6 @@ def make_arrays(
     index_N = jnp.arange(num_samples, dtype=jnp.int32)
     symbols_NT, lengths_N = make_sequences(sampler, index_N, table)
     states_NT = track_states(symbols_NT, sampler.operands)
-    batch = _formatted(sampler, format_name, index_N, table, jnp.ones(num_samples, bool))
+    valid_N, tokens = jnp.ones(num_samples, bool), sampler.operands.tokens
+    batch = make_batch(format_name, symbols_NT, states_NT, lengths_N, valid_N, tokens)
     return Arrays(*map(np.asarray, (symbols_NT, states_NT, lengths_N, *batch)))

@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ib_bench.checks import check_range
 from ib_bench.data.bijection import MAX_LENGTH
-from ib_bench.lookup import lookup
+from ib_bench.lookup import check_name, lookup
 from ib_bench.tasks import MAX_MODULUS
 
 MAX_VALIDATION = 2000  # paper, section 3: min(2,000, 20 % of all sequences)
@@ -70,6 +71,11 @@ DISTRIBUTIONS = {"fixed": one_by_one, "short_to_long": one_by_one, "uniform": ta
 VALIDATION_LENGTHS = ("as_training", "uniform")
 
 
+def lengths_of(distribution: str, max_length: int) -> range:
+    """Returns the lengths that occur: L alone for "fixed", else 2..L."""
+    return range(max_length if distribution == "fixed" else 2, max_length + 1)
+
+
 def make_split(
     num_symbols: int,
     max_length: int,
@@ -93,12 +99,12 @@ def make_split(
       ValueError: a name is unknown, or a size is out of range.
     """
     order = lookup(DISTRIBUTIONS, distribution, "data.length_distribution")
-    lookup(dict.fromkeys(VALIDATION_LENGTHS), validation_lengths, "data.validation_lengths")
+    check_name(VALIDATION_LENGTHS, validation_lengths, "data.validation_lengths")
     padded_length = padded_length or max_length
-    _check("num_symbols", num_symbols, 2, MAX_MODULUS)
-    _check("max_length", max_length, 2, MAX_LENGTH)
-    _check("padded_length", padded_length, max_length, MAX_LENGTH)
-    lengths = [max_length] if distribution == "fixed" else range(2, max_length + 1)
+    check_range("num_symbols", num_symbols, 2, MAX_MODULUS)
+    check_range("max_length", max_length, 2, MAX_LENGTH)
+    check_range("padded_length", padded_length, max_length, MAX_LENGTH)
+    lengths = lengths_of(distribution, max_length)
     universe = {n: min(num_symbols**n, MAX_RANK) for n in lengths}
     capacity = {n: int(VALIDATION_SHARE * count) for n, count in universe.items()}
     num_validation = min(MAX_VALIDATION, int(VALIDATION_SHARE * sum(universe.values())))
@@ -136,11 +142,6 @@ def length_and_rank(index_B: jax.Array, table: LengthTable) -> tuple[jax.Array, 
     lengths_B = xp.take(table.first_length, phase_B) + turn_B % num_lengths_B
     ranks_B = xp.take(table.base_rank, phase_B) + turn_B // num_lengths_B
     return lengths_B, ranks_B + xp.take(table.skip, lengths_B)
-
-
-def _check(key: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise ValueError(f"{key}: {value} is out of range; use {low} to {high}")
 
 
 def _make_table(phases: list[Phase], held_out: dict[int, int], padded_length: int) -> LengthTable:

@@ -1,13 +1,12 @@
 """Runs a study in this process: one group of cells that share a program after the other."""
 
-import dataclasses
 import logging
 from collections.abc import Callable
 
 from ib_bench.results import Store
 from ib_bench.search.cell import CellSearch
 from ib_bench.search.scheduler import Observer, Preempted, Scheduler, finish
-from ib_bench.specs import StudySpec
+from ib_bench.specs import CellSpec, StudySpec
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +43,7 @@ def run_study(
         scheduler.run()
 
 
-def is_answered(cell, study: StudySpec, store: Store) -> bool:
+def is_answered(cell: CellSpec, study: StudySpec, store: Store) -> bool:
     """Tells whether the store holds this cell's answer to these search settings."""
     record = store.cell(cell.key)
-    asked = dataclasses.asdict(study.search) | {"sizes": list(study.search.sizes)}
-    return record is not None and record.search == asked
+    return record is not None and record.search == study.search.as_dict()

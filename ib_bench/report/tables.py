@@ -10,7 +10,7 @@ import io
 import json
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -221,9 +221,7 @@ def _legend(cells: Sequence[CellRecord]) -> Iterable[str]:
     def values(group: str, name: str) -> str:
         return _distinct(_value(cell.cell[group][name]) for cell in cells)
 
-    count = {status: 0 for status in ("learned", "saturated", "not_learned")}
-    for cell in cells:
-        count[cell.status] += 1
+    count = Counter(cell.status for cell in cells)
     yield (
         "N* (a, b]: N* = b is the smallest number of training sequences that was learned, "
         "a the largest below it that failed (0: none failed)."

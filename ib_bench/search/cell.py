@@ -5,11 +5,10 @@ that an interrupted search asks for exactly what an uninterrupted one would have
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ib_bench import PROTOCOL_VERSION
+from ib_bench import PROTOCOL_VERSION, data
 from ib_bench.results import (
     CellRecord,
     LaneSteps,
@@ -223,16 +222,15 @@ class CellSearch:
     def answer(self) -> CellRecord:
         """Writes the answer; everything in it comes from the records of the probes."""
         spec, task = self.cell.data, self.cell.automaton
-        fixed = spec.length_distribution == "fixed"
-        lengths = [spec.max_length] if fixed else range(2, spec.max_length + 1)
+        lengths = data.lengths_of(spec.length_distribution, spec.max_length)
         records = [self.records[size] for size in sorted(self.records)]
         known = self.knowledge
-        latest = self.records[self.knowledge.low or self.knowledge.high or self.max_size]
+        latest = self.records[known.low or known.high or self.max_size]
         return CellRecord(
             protocol=PROTOCOL_VERSION,
             cell_key=self.key,
             cell=self.cell.as_dict(),
-            search=dataclasses.asdict(self.search) | {"sizes": list(self.search.sizes)},
+            search=self.search.as_dict(),
             status=self.status,
             nstar=known.high,
             largest_failed=known.low,
@@ -276,7 +274,3 @@ def _cancelled(key: RunKey, run: RunRecord | None) -> RunRecord:
     if run is None:
         return RunRecord(key.learning_rate, key.seed, "cancelled", 0, None, 0, 0.0, None)
     return dataclasses.replace(run, outcome="cancelled")
-
-
-def finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -83,7 +83,7 @@ def cost_aware(knowledge: Knowledge, search: SearchSpec) -> tuple[int, ...]:
 
 
 def paper(knowledge: Knowledge, search: SearchSpec) -> tuple[int, ...]:
-    """The paper's "hybrid binary-geometric" search as reconstructed in PAPER rulings.
+    """The paper's "hybrid binary-geometric" search, as far as it can be reconstructed.
 
     Start at N_max; while every size was learned divide by 1000; from the first failure on bisect
     between the largest failed and the smallest learned size.

@@ -7,6 +7,7 @@ another cell never is.
 
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,14 +17,14 @@ import numpy as np
 from etils import epath
 
 from ib_bench import PROTOCOL_VERSION, data
-from ib_bench.models import make_model, num_parameters
+from ib_bench.models import num_parameters
 from ib_bench.results import LaneSteps, ProbeRecord, RunRecord, Seconds, Store
 from ib_bench.results.environment import describe_software
-from ib_bench.search.cell import CellSearch, Probe, RunKey, cost_of, finite
+from ib_bench.search.cell import CellSearch, Probe, RunKey, cost_of
 from ib_bench.specs import LanesSpec, OutSpec, ProgramSpec
 from ib_bench.training.checkpoint import Checkpoint
 from ib_bench.training.lanes import Lanes, Progress
-from ib_bench.training.run import RunOperands
+from ib_bench.training.run import RunOperands, make_program_model
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ class Scheduler:
             )
             for search in searches
         }
-        self._parameters = _count_parameters(program)
+        self._parameters = num_parameters(make_program_model(program))
         first = searches[0]
         example = self._operands(Place(first, first.wanted()[0]))
         num_runs = sum(len(search.wanted()) for search in searches)
@@ -123,11 +124,12 @@ class Scheduler:
                     cells_done=sum(search.done for search in self._searches) - cells_before,
                 )
             )
+            if not self._places:
+                break  # every search is done: nothing left to save
             if self._should_stop():
-                if self._places:
-                    self._save()
-                    raise Preempted
-            elif time.monotonic() - last_save >= 60 * self._out.checkpoint_minutes:
+                self._save()
+                raise Preempted
+            if time.monotonic() - last_save >= 60 * self._out.checkpoint_minutes:
                 self._save()
                 last_save = time.monotonic()
         self._checkpoint.remove()
@@ -254,8 +256,7 @@ class Scheduler:
             for key, run in probe.runs.items()
             if run and run.outcome != "running" and (search.key, *key) not in seen
         ]
-        states = self._lanes.snapshot(lanes) if lanes else None
-        self._checkpoint.save(states, {"under_way": under_way, "ended": ended})
+        self._checkpoint.save(self._lanes.snapshot(lanes), {"under_way": under_way, "ended": ended})
 
     def _entry(self, search: CellSearch, key: RunKey) -> dict:
         run = search.probes[key.size].runs.get(key)
@@ -269,8 +270,7 @@ class Scheduler:
         """Puts the runs of the newest checkpoint back, as far as they are still wanted."""
 
         def shapes_of(saved):
-            count = len(saved["under_way"])
-            return self._lanes.abstract_states(count) if count else None
+            return self._lanes.abstract_states(len(saved["under_way"]))
 
         loaded = self._checkpoint.load(shapes_of)
         if loaded is None:
@@ -330,20 +330,12 @@ def _as_record(key: RunKey, report: Progress, optim) -> RunRecord:
         seed=key.seed,
         outcome=outcome,
         steps=report.step,
-        best_loss=finite(report.best_loss),
+        best_loss=_finite(report.best_loss),
         best_step=report.best_step,
         best_accuracy=report.best_accuracy,
-        train_loss=finite(report.train_loss),
+        train_loss=_finite(report.train_loss),
     )
 
 
-def _count_parameters(program: ProgramSpec) -> int:
-    max_positions = data.num_positions(program.format, program.padded_length)
-    model = make_model(
-        program.model.name,
-        num_inputs=program.num_inputs,
-        num_outputs=program.num_outputs,
-        max_positions=max_positions,
-        **dict(program.model.settings),
-    )
-    return num_parameters(model)
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 
+from ib_bench.checks import check_range
 from ib_bench.tasks.automaton import Automaton
 
 MAX_MODULUS = 1000  # the data generator's hash reduction is exact enough up to 1,024
@@ -16,8 +17,7 @@ MAX_PERMUTED = 6  # S_6 has 720 elements, S_7 5,040: past MAX_MODULUS
 
 def modular_addition(modulus: int) -> Automaton:
     """Z_m: s_k = (x_1 + ... + x_k) mod m; m = 2 is parity (paper, section 2)."""
-    if not 2 <= modulus <= MAX_MODULUS:
-        raise ValueError(f"task.modulus: {modulus} is out of range; use 2 to {MAX_MODULUS}")
+    check_range("task.modulus", modulus, 2, MAX_MODULUS)
     elements = np.arange(modulus)
     table = (elements[:, None] + elements[None, :]) % modulus
     return Automaton(f"modular_addition({modulus})", table, states_are_symbols=True)

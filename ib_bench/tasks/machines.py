@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ib_bench.checks import check_range
 from ib_bench.tasks.automaton import Automaton
 from ib_bench.tasks.groups import MAX_MODULUS
 
@@ -19,10 +20,8 @@ def cycle_navigation(k: int) -> Automaton:
 def random_machine(states: int, symbols: int, seed: int) -> Automaton:
     """A machine whose table is drawn uniformly; the same seed gives the same table for ever."""
     for key, value in (("states", states), ("symbols", symbols)):
-        if not 2 <= value <= MAX_MODULUS:
-            raise ValueError(f"task.{key}: {value} is out of range; use 2 to {MAX_MODULUS}")
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"task.seed: {seed} is out of range; use 0 to {2**32 - 1}")
+        check_range(f"task.{key}", value, 2, MAX_MODULUS)
+    check_range("task.seed", seed, 0, 2**32 - 1)
     # RandomState, not Generator: its stream is frozen by numpy's compatibility policy.
     table = np.random.RandomState(seed).randint(states, size=(states, symbols))
     return Automaton(f"random_machine({states},{symbols},{seed})", table)

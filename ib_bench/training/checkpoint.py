@@ -25,17 +25,15 @@ class Checkpoint:
     def save(self, lanes: Any, scheduler: dict[str, Any]) -> None:
         """Writes host arrays (a pytree) and plain JSON, both or neither."""
         step = (self._manager.latest_step() or 0) + 1
-        arguments = {"scheduler": ocp.args.JsonSave(scheduler)}
-        if lanes is not None:
-            arguments["lanes"] = ocp.args.StandardSave(lanes)
-        self._manager.save(step, args=ocp.args.Composite(**arguments))
+        lanes, scheduler = ocp.args.StandardSave(lanes), ocp.args.JsonSave(scheduler)
+        self._manager.save(step, args=ocp.args.Composite(lanes=lanes, scheduler=scheduler))
         self._manager.wait_until_finished()
 
     def load(self, shapes_of: Callable[[dict], Any]) -> tuple[Any, dict[str, Any]] | None:
         """Reads the newest checkpoint.
 
         Args:
-          shapes_of: the shapes of the lanes, from the scheduler's state; None where it has none.
+          shapes_of: the shapes of the lanes, from the scheduler's state.
 
         Returns:
           (lanes, scheduler), or None where there is none that can be read.
@@ -44,13 +42,10 @@ class Checkpoint:
         if step is None:
             return None
         try:
-            arguments = {"scheduler": ocp.args.JsonRestore()}
-            scheduler = self._manager.restore(step, args=ocp.args.Composite(**arguments)).scheduler
-            shapes = shapes_of(scheduler)
-            if shapes is None:
-                return None, scheduler
-            arguments = {"lanes": ocp.args.StandardRestore(shapes)}
-            lanes = self._manager.restore(step, args=ocp.args.Composite(**arguments)).lanes
+            wanted = ocp.args.Composite(scheduler=ocp.args.JsonRestore())
+            scheduler = self._manager.restore(step, args=wanted).scheduler
+            wanted = ocp.args.Composite(lanes=ocp.args.StandardRestore(shapes_of(scheduler)))
+            lanes = self._manager.restore(step, args=wanted).lanes
         except (ValueError, KeyError, TypeError, OSError) as error:
             reason = str(error).splitlines()[0][:200]
             logger.warning(

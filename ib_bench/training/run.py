@@ -14,7 +14,7 @@ import optax
 
 from ib_bench import data
 from ib_bench.data.dataset import INIT
-from ib_bench.models import make_model
+from ib_bench.models import Model, make_model
 from ib_bench.specs import ProgramSpec
 
 
@@ -48,17 +48,22 @@ class Run(NamedTuple):
     advance: Callable[[RunState, RunOperands], RunState]  # `eval_every` steps, then an evaluation
 
 
+def make_program_model(program: ProgramSpec) -> Model:
+    """Builds the model of a program, at its padded sizes."""
+    return make_model(
+        program.model.name,
+        num_inputs=program.num_inputs,
+        num_outputs=program.num_outputs,
+        max_positions=data.num_positions(program.format, program.padded_length),
+        **dict(program.model.settings),
+    )
+
+
 def make_run(program: ProgramSpec) -> Run:
     """Builds the functions of a program; both are pure and traceable under any transformation."""
     spec = program
+    model = make_program_model(program)
     max_positions = data.num_positions(spec.format, spec.padded_length)
-    model = make_model(
-        spec.model.name,
-        num_inputs=spec.num_inputs,
-        num_outputs=spec.num_outputs,
-        max_positions=max_positions,
-        **dict(spec.model.settings),
-    )
     adam = optax.scale_by_adam(b1=spec.beta1, b2=spec.beta2, eps=spec.epsilon)
 
     def logits_of(params, batch, operands):

@@ -1,35 +1,18 @@
 """The dense SSM: one recurrence, computed in three ways by the size of the alphabet."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from quick_models import init, quick_jit, random_params
 from scipy import stats
 
 from ib_bench.models import dense_ssm, embedding, make_model
-
-# Tests compile far longer than they run: machine code need not be fast, only soon.
-quick_jit = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def make(num_inputs, hidden, num_outputs=5):
     return make_model(
         "dense_ssm", num_inputs=num_inputs, num_outputs=num_outputs, max_positions=32, hidden=hidden
-    )
-
-
-def init(model):
-    return quick_jit(model.init)(jax.random.key(0), jnp.zeros((1, 1), jnp.int32))
-
-
-def random_params(model, scale=0.3):
-    """Every parameter at random, so that none hides at zero."""
-    generator = np.random.RandomState(0)
-    shapes = jax.eval_shape(model.init, jax.random.key(0), jnp.zeros((1, 1), jnp.int32))
-    return jax.tree.map(
-        lambda leaf: (scale * generator.randn(*leaf.shape)).astype(np.float32), shapes
     )
 
 

@@ -1,35 +1,16 @@
 """The LSTM is PyTorch's: its equations, its initialisation."""
 
-import functools
-
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from quick_models import init, quick_jit, random_params
 from scipy import stats
 
 from ib_bench.models import make_model
-
-# Tests compile far longer than they run: machine code need not be fast, only soon.
-quick_jit = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def make(num_inputs, hidden, num_outputs=5):
     return make_model(
         "lstm", num_inputs=num_inputs, num_outputs=num_outputs, max_positions=32, hidden=hidden
-    )
-
-
-def init(model):
-    return quick_jit(model.init)(jax.random.key(0), jnp.zeros((1, 1), jnp.int32))
-
-
-def random_params(model, scale=0.5):
-    """Every parameter at random, so that none hides at zero."""
-    generator = np.random.RandomState(0)
-    shapes = jax.eval_shape(model.init, jax.random.key(0), jnp.zeros((1, 1), jnp.int32))
-    return jax.tree.map(
-        lambda leaf: (scale * generator.randn(*leaf.shape)).astype(np.float32), shapes
     )
 
 
@@ -55,7 +36,7 @@ def step_by_step(params, tokens_T):
 @pytest.mark.parametrize("num_inputs", [3, 200])
 def test_logits_equal_a_loop_step_by_step(num_inputs):
     model = make(num_inputs, hidden=16)
-    params = random_params(model)
+    params = random_params(model, scale=0.5)
     tokens_BT = np.random.RandomState(0).randint(num_inputs, size=(3, 13)).astype(np.int32)
     logits_BTV = quick_jit(model.apply)(params, tokens_BT)
     expected = np.stack([step_by_step(params, row) for row in tokens_BT])

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from quick_models import quick_jit
 
 from ib_bench.models import MODELS, Model, make_model, num_parameters, settings_of
 
@@ -27,8 +28,6 @@ NUM_OUTPUTS = 5
 MAX_POSITIONS = 16
 ROWS = 32  # of every batch, so that a model is compiled once for each length
 
-# Tests compile far longer than they run: machine code need not be fast, only soon.
-quick_jit = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 # Key 0, tokens 0 1 2 2 1 0 1: the logits at the first and at the last position.
 GOLDEN = {

@@ -1,18 +1,15 @@
 """Associative == sequential == step by step, values and gradients."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from quick_models import quick_jit
 
 from ib_bench.models.recurrence import MAX_COMPOSED_BLOCK, linear_recurrence, sequential
 
 BATCH, HIDDEN = 2, 8
 
-# Tests compile far longer than they run: machine code need not be fast, only soon.
-quick_jit = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 SHAPES = {  # of A_t, beside [T, B]
     "diagonal": (HIDDEN,),

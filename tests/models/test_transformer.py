@@ -1,18 +1,14 @@
 """The transformer is GPT-2's form: its equations, its initialisation."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from quick_models import init, quick_jit, random_params
 from scipy import stats
 
 from ib_bench.models import make_model
 from ib_bench.models.transformer import attend
-
-# Tests compile far longer than they run: machine code need not be fast, only soon.
-quick_jit = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def make(layers, num_inputs=7, num_outputs=5, hidden=8, heads=2, max_positions=12):
@@ -24,19 +20,6 @@ def make(layers, num_inputs=7, num_outputs=5, hidden=8, heads=2, max_positions=1
         hidden=hidden,
         layers=layers,
         heads=heads,
-    )
-
-
-def init(model):
-    return quick_jit(model.init)(jax.random.key(0), jnp.zeros((1, 1), jnp.int32))
-
-
-def random_params(model, scale=0.3):
-    """Every parameter at random, so that none hides at zero."""
-    generator = np.random.RandomState(0)
-    shapes = jax.eval_shape(model.init, jax.random.key(0), jnp.zeros((1, 1), jnp.int32))
-    return jax.tree.map(
-        lambda leaf: (scale * generator.randn(*leaf.shape)).astype(np.float32), shapes
     )
 
 
