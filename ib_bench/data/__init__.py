@@ -9,6 +9,7 @@ from ib_bench.data.dataset import (
     make_sampler,
     training_batch,
     validation_batch,
+    whole_batch,
 )
 from ib_bench.data.formats import FORMATS, Batch, num_inputs, num_positions
 from ib_bench.data.lengths import DISTRIBUTIONS, VALIDATION_LENGTHS, Split, lengths_of, make_split
@@ -31,4 +32,5 @@ __all__ = [
     "num_positions",
     "training_batch",
     "validation_batch",
+    "whole_batch",
 ]

@@ -3,13 +3,21 @@
 16 million samples cost no memory and no transfer, and N is one integer operand. Knows no model.
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ib_bench.data.bijection import DigitKey, make_digit_key, permute_digits, permute_index
+from ib_bench.checks import check_range
+from ib_bench.data.bijection import (
+    DigitKey,
+    make_digit_key,
+    mix,
+    permute_digits,
+    permute_index,
+)
 from ib_bench.data.formats import FORMATS, Batch, Tokens, make_batch, num_inputs
 from ib_bench.data.lengths import LengthTable, Split, length_and_rank, make_split
 from ib_bench.lookup import check_name
@@ -36,11 +44,11 @@ class DataOperands(NamedTuple):
 
 
 class Sampler(NamedTuple):
-    """A cell's data under one seed."""
+    """A cell's data under one seed; arrays too."""
 
     operands: DataOperands
     digit_key: DigitKey
-    order_key: jax.Array
+    order_words: jax.Array  # uint32[8]
 
 
 def make_operands(
@@ -72,14 +80,23 @@ def make_operands(
     )
 
 
-def make_sampler(seed: jax.Array, operands: DataOperands) -> Sampler:
-    """Opens a cell's data under a seed (uint32 scalar)."""
+def make_sampler(seed: int, operands: DataOperands) -> Sampler:
+    """Opens a cell's data under a seed, a whole number from 0 to 2^32 - 1."""
+    return Sampler(operands, *_draw_keys(seed))
+
+
+@functools.lru_cache(maxsize=1024)
+def _draw_keys(seed: int) -> tuple[DigitKey, np.ndarray]:
+    """Draws a seed's keys on the host: once, not in every program that reads its data."""
+    digit_key, order_words = _draw(np.uint32(seed))
+    return jax.tree.map(np.asarray, (digit_key, order_words))
+
+
+@jax.jit
+def _draw(seed):
     root = jax.random.key(seed)
-    return Sampler(
-        operands=operands,
-        digit_key=make_digit_key(jax.random.fold_in(root, DATA)),
-        order_key=jax.random.fold_in(root, ORDER),
-    )
+    digit_key = make_digit_key(jax.random.fold_in(root, DATA))
+    return digit_key, jax.random.bits(jax.random.fold_in(root, ORDER), (8,), jnp.uint32)
 
 
 def make_sequences(
@@ -125,9 +142,16 @@ def training_batch(
     steps_per_epoch = (num_samples + batch_size - 1) // batch_size
     epoch, step_of_epoch = step // steps_per_epoch, step % steps_per_epoch
     place_B = step_of_epoch * batch_size + jnp.arange(batch_size)
-    words = jax.random.bits(jax.random.fold_in(sampler.order_key, epoch), (8,), jnp.uint32)
+    words = mix(sampler.order_words + mix(epoch.astype(jnp.uint32) + 1))
     index_B = permute_index(jnp.minimum(place_B, num_samples - 1), num_samples, words)
     return _formatted(sampler, format_name, index_B, sampler.operands.train, place_B < num_samples)
+
+
+def whole_batch(sampler: Sampler, format_name: str, num_samples: jax.Array, num_rows: int) -> Batch:
+    """Makes the whole training set of N <= num_rows sequences as one batch, in order of index."""
+    row_B = jnp.arange(num_rows)
+    index_B = jnp.minimum(row_B, num_samples - 1)
+    return _formatted(sampler, format_name, index_B, sampler.operands.train, row_B < num_samples)
 
 
 def validation_batch(
@@ -186,6 +210,7 @@ def make_arrays(
       ValueError: a name is unknown, a size is out of range, or N exceeds the split.
     """
     check_name(("train", "validation"), split, "split")
+    check_range("seed", seed, 0, 2**32 - 1)
     check_name(FORMATS, format_name, "format_name")
     tables = make_split(task.num_symbols, max_length, length_distribution, validation_lengths)
     available = tables.num_train if split == "train" else tables.num_validation
@@ -195,7 +220,7 @@ def make_arrays(
             f"num_samples: {num_samples} is out of range; the {split} split of {task.name} at "
             f"L={max_length}, {length_distribution}, holds 1 to {available}"
         )
-    sampler = make_sampler(np.uint32(seed), make_operands(task, format_name, tables))
+    sampler = make_sampler(seed, make_operands(task, format_name, tables))
     table = sampler.operands.train if split == "train" else sampler.operands.validation
     index_N = jnp.arange(num_samples, dtype=jnp.int32)
     symbols_NT, lengths_N = make_sequences(sampler, index_N, table)

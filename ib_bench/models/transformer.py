@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from ib_bench.models.embedding import select_rows
 
+_EPSILON = 1e-5  # of layer norms, as in GPT-2
 _INIT = 0.02  # GPT-2's standard deviation; residual outputs are scaled by 1 / sqrt(2 layers)
 
 
@@ -30,16 +31,16 @@ class Transformer(nn.Module):
         stream_BTH = select_rows(embedding_VH, tokens_BT) + position_TH[:T]
         rows_RH = stream_BTH.reshape(B * T, H)
         for layer in range(self.layers):
-            normed_RH = nn.LayerNorm(name=f"norm_attention_{layer}")(rows_RH)
+            normed_RH = nn.LayerNorm(epsilon=_EPSILON, name=f"norm_attention_{layer}")(rows_RH)
             qkv_RG = nn.Dense(3 * H, kernel_init=normal, name=f"qkv_{layer}")(normed_RH)
             mixed_RH = attend(qkv_RG.reshape(B, T, 3, self.heads, -1)).reshape(B * T, H)
             rows_RH += nn.Dense(H, kernel_init=residual, name=f"attention_out_{layer}")(mixed_RH)
-            normed_RH = nn.LayerNorm(name=f"norm_mlp_{layer}")(rows_RH)
+            normed_RH = nn.LayerNorm(epsilon=_EPSILON, name=f"norm_mlp_{layer}")(rows_RH)
             wide_RF = nn.gelu(
                 nn.Dense(4 * H, kernel_init=normal, name=f"mlp_in_{layer}")(normed_RH)
             )
             rows_RH += nn.Dense(H, kernel_init=residual, name=f"mlp_out_{layer}")(wide_RF)
-        rows_RH = nn.LayerNorm(name="norm_out")(rows_RH)
+        rows_RH = nn.LayerNorm(epsilon=_EPSILON, name="norm_out")(rows_RH)
         head = nn.Dense(self.num_outputs, use_bias=False, kernel_init=normal, name="head")
         return head(rows_RH).reshape(B, T, self.num_outputs)
 

@@ -180,7 +180,7 @@ class Scheduler:
             seed=np.uint32(place.key.seed),
             learning_rate=np.float32(place.key.learning_rate),
             num_samples=np.int32(place.key.size),
-            data=self._data[place.search.key],
+            sampler=data.make_sampler(place.key.seed, self._data[place.search.key]),
         )
 
     # --- outcomes into records ---

@@ -14,13 +14,14 @@ class Checkpoint:
     """The newest checkpoint of one program's lanes; each save replaces the one before."""
 
     def __init__(self, folder: epath.Path):
-        self._folder = folder
+        # Orbax takes no relative path, and a path of an object store is none.
+        self._folder = folder if "://" in str(folder) else folder.resolve()
         options = ocp.CheckpointManagerOptions(
             max_to_keep=1, enable_async_checkpointing=False, create=True
         )
         # Orbax counts its own steps at length; a study has its own log.
         logging.getLogger("absl").setLevel(logging.ERROR)
-        self._manager = ocp.CheckpointManager(folder, options=options)
+        self._manager = ocp.CheckpointManager(self._folder, options=options)
 
     def save(self, lanes: Any, scheduler: dict[str, Any]) -> None:
         """Writes host arrays (a pytree) and plain JSON, both or neither."""

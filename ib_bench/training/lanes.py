@@ -22,6 +22,7 @@ from ib_bench.training.run import RunOperands, RunState, make_run
 logger = logging.getLogger(__name__)
 
 STRATEGIES = {"cpu": "map", "gpu": "vmap", "tpu": "vmap"}
+_WHOLE_SIZES = (16, 32)  # rows of the steps for small N, see `make_run`
 _MOST_VMAP_LANES = 64  # per device, unless `lanes.per_device` says otherwise
 
 
@@ -61,7 +62,10 @@ class Lanes:
         auto = STRATEGIES.get(platform, "vmap")
         self.strategy = auto if spec.strategy == "auto" else spec.strategy
         self.compile_seconds = 0.0
-        self._run = make_run(program)
+        whole_sizes = _WHOLE_SIZES if self.strategy == "map" else ()
+        self._run = make_run(
+            program, tuple(rows for rows in whole_sizes if rows < program.batch_size)
+        )
         self._example = example
         self._budget = device_axis.free_memory(self.devices[0])
         if self._budget is not None:

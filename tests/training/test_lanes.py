@@ -18,7 +18,8 @@ def operands_of(cell, size=6, learning_rate=1e-2, seed=10):
     cell_data = data.make_operands(
         cell.automaton, program.format, cell.split, program.padded_states, program.padded_symbols
     )
-    return RunOperands(np.uint32(seed), np.float32(learning_rate), np.int32(size), cell_data)
+    sampler = data.make_sampler(seed, cell_data)
+    return RunOperands(np.uint32(seed), np.float32(learning_rate), np.int32(size), sampler)
 
 
 def make_lanes(study, num_runs=64, **lanes):
