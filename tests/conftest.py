@@ -40,6 +40,6 @@ def tiny_config():
 @pytest.fixture(scope="session")
 def tiny_study(tiny_config):
     """Returns make(**overrides): the study of `tiny_config`."""
-    from ib_bench.specs import make_study
+    from ib_bench.configure import make_study
 
     return lambda **overrides: make_study(tiny_config(**overrides))

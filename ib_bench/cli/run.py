@@ -34,11 +34,11 @@ def main(argv: list[str]) -> int:
     from rich.console import Console
 
     from ib_bench.cli.progress import Reporter
+    from ib_bench.configure import make_study
     from ib_bench.executors.local import is_answered, run_study
     from ib_bench.report import nstar_table, print_table, write_report
     from ib_bench.results import Store
     from ib_bench.search.scheduler import Preempted
-    from ib_bench.specs import make_study
 
     overrides = config_flags.get_override_values(flags.FLAGS["config"])
     study = make_study(CONFIG.value, overrides)
