@@ -132,6 +132,12 @@ class CellSearch:
             if probe and self._is_open(probe) and key in probe.runs:
                 probe.runs[key] = run
 
+    def restore_cost(self, size: int, seconds: float, total_steps: float) -> None:
+        """Takes in from a checkpoint what a probe that is still open has cost so far."""
+        probe = self.probes.get(size)
+        if probe and self._is_open(probe):
+            probe.seconds, probe.total_steps = seconds, total_steps
+
     def settle(self, write: Callable[[Probe, str], ProbeRecord]) -> list[ProbeRecord]:
         """Closes rounds as long as all of them is decided, and opens the next.
 
@@ -145,7 +151,9 @@ class CellSearch:
         written = []
         while not self.done and not any(self._is_open(probe) for probe in self.probes.values()):
             moot = self._moot()
-            for size, probe in sorted(self.probes.items()):
+            # The smallest last: where a start ends in between, what made the others moot is asked
+            # again, and every record still says what its runs cost.
+            for size, probe in sorted(self.probes.items(), reverse=True):
                 verdict = "moot" if size in moot else probe.verdict
                 if probe.is_new:
                     for key, run in probe.runs.items():
@@ -187,7 +195,7 @@ class CellSearch:
         return Probe(size, sizes, runs, stored)
 
     def _write_moot(self, probe: Probe, verdict: str) -> ProbeRecord:
-        """Makes up for the record of a moot probe where a start ended between those of a round."""
+        """Makes up for the record of a moot probe whose file was lost."""
         assert verdict == "moot", f"N={probe.size} was decided ({verdict}) by no run and no record"
         sibling = next(other.stored for other in self.probes.values() if other.stored)
         record = dataclasses.replace(

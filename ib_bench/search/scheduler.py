@@ -256,7 +256,20 @@ class Scheduler:
             for key, run in probe.runs.items()
             if run and run.outcome != "running" and (search.key, *key) not in seen
         ]
-        self._checkpoint.save(self._lanes.snapshot(lanes), {"under_way": under_way, "ended": ended})
+        costs = [
+            {
+                "cell": search.key,
+                "size": probe.size,
+                "seconds": probe.seconds,
+                "total_steps": probe.total_steps,
+            }
+            for search in self._searches
+            for probe in search.probes.values()
+            if probe.total_steps
+        ]
+        self._checkpoint.save(
+            self._lanes.snapshot(lanes), {"under_way": under_way, "ended": ended, "costs": costs}
+        )
 
     def _entry(self, search: CellSearch, key: RunKey) -> dict:
         run = search.probes[key.size].runs.get(key)
@@ -277,6 +290,10 @@ class Scheduler:
             return
         states, saved = loaded
         searches = {search.key: search for search in self._searches}
+        for entry in saved.get("costs", ()):
+            if entry["cell"] in searches:
+                cost = entry["size"], entry["seconds"], entry["total_steps"]
+                searches[entry["cell"]].restore_cost(*cost)
         for entry in saved["ended"]:
             if entry["cell"] in searches:
                 run = RunRecord(**entry["run"])

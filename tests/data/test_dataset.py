@@ -316,7 +316,12 @@ def test_a_fixed_seed_draws_the_words_written_down():
 
 
 def test_a_fixed_seed_visits_its_words_in_the_order_written_down():
-    for epoch, expected in enumerate(["0020 021 010 0010 11 1102 111 20 01 0000 201 12", EPOCH1]):
+    for epoch, expected in enumerate(
+        [
+            "0020 021 010 0010 11 1102 111 20 01 0000 201 12",
+            "0020 12 111 1102 11 0000 021 010 201 01 0010 20",
+        ]
+    ):
         assert spelled(sum(epoch_words(12, epoch), [])) == expected, GOLDEN_CHANGED
 
 
