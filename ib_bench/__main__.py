@@ -20,10 +20,11 @@ A key of the config is set by --config.KEY=VALUE, for example --config.model.hid
 """
 
 EX_USAGE = 2
+EX_IOERR = 74  # sysexits.h: input or output failed
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs a command; bad input ends in one line and exit code 2."""
+    """Runs a command; bad input ends in one line and exit code 2, a failing disk in 74."""
     argv = list(sys.argv if argv is None else argv)
     if len(argv) < 2 or argv[1] in ("-h", "--help", "help"):
         print(USAGE, end="")
@@ -40,6 +41,9 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(EX_USAGE)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:  # a full disk, a file that may not be read: nothing stored is lost
+        print(f"ib_bench {command}: {error}; the same command goes on from here", file=sys.stderr)
+        sys.exit(EX_IOERR)
 
 
 def _parse_flags(command: str, argv: list[str]) -> list[str]:

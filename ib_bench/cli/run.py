@@ -60,10 +60,10 @@ def main(argv: list[str]) -> int:
     if records:
         print_table(nstar_table(records), console)
         for path in write_report(store, store.workdir):
-            console.print(f"wrote {path}", markup=False, highlight=False)
-    console.print(reporter.summary(), markup=False, highlight=False)
+            console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+    console.print(reporter.summary(), markup=False, highlight=False, soft_wrap=True)
     if code:
-        console.print("stopped when asked to; the same command goes on from here", markup=False)
+        console.print("stopped when asked to; the same command goes on from here", soft_wrap=True)
     return code
 
 

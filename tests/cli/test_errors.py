@@ -176,3 +176,16 @@ def test_list_prints_every_name():
     for name in (*itertools.chain(*registries), "quick", "paper/table3"):
         (line,) = [line for line in result.stdout.splitlines() if line.startswith(f"  {name} ")]
         assert len(line.split(maxsplit=1)[1]) > 10  # and what it is
+
+
+def test_a_disk_that_fails_ends_in_one_line_and_its_own_exit_code(monkeypatch, capsys):
+    def full(argv):
+        raise OSError(28, "No space left on device", "/results/probes/x.json")
+
+    monkeypatch.setattr("ib_bench.cli.list.main", full)
+    with pytest.raises(SystemExit) as end:
+        main(["ib_bench", "list"])
+    assert end.value.code == 74
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    assert "No space left on device: '/results/probes/x.json'" in told
