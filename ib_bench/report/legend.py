@@ -111,9 +111,10 @@ def _environment(cells: Sequence[CellRecord], name: str) -> str:
 
 def _describe_device(cell: CellRecord) -> str:
     get = cell.environment.get
+    lanes = get("per_device", "?")
     return (
-        f"{get('num_devices', '?')} x {get('device', 'unknown')} "
-        f"({get('platform', '?')}; {get('strategy', '?')}, {get('per_device', '?')} lanes each)"
+        f"{get('num_devices', '?')} x {get('device', 'unknown')} ({get('platform', '?')}; "
+        f"{get('strategy', '?')}, {lanes} {'lane' if lanes == 1 else 'lanes'} each)"
     )
 
 

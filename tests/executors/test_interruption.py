@@ -50,9 +50,17 @@ def undisturbed(config, tmp_path_factory):
     return workdir
 
 
-def start(config, workdir):
+@pytest.fixture(scope="module")
+def undisturbed_in_pairs(config, tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("undisturbed_in_pairs")
+    assert start(config, workdir, width=2).wait(timeout=300) == 0
+    return workdir
+
+
+def start(config, workdir, width=1):
     command = [sys.executable, "-m", "ib_bench", "run", f"--config={config}"]
     command += [f"--workdir={workdir}", "--config.lanes.devices=2"]
+    command += [f"--config.search.width={width}"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command, **quiet)
 
@@ -92,26 +100,38 @@ def assert_same_science(workdir, undisturbed):
     assert {key: ours[key] for key in common} == {key: theirs[key] for key in common}
 
 
-def test_twenty_kills_at_random_moments_change_nothing(config, undisturbed, tmp_path):
+def kill_until_it_ends(config, workdir, num_kills, width):
     clock = random.Random(0)
     kills = 0
-    while kills < 20:
-        process = start(config, tmp_path)
+    while kills < num_kills:
+        process = start(config, workdir, width)
         try:
             # Starting takes seconds; most kills shall hit training and writing.
             code = process.wait(timeout=clock.uniform(2.0, 7.0))
             assert code == 0  # finished early: take an answer away, so that there is work again
-            victims = sorted(tmp_path.glob("cells/*.json")) + sorted(tmp_path.glob("probes/*/*"))
+            victims = sorted(workdir.glob("cells/*.json")) + sorted(workdir.glob("probes/*/*"))
             for victim in clock.sample(victims, k=len(victims) // 2):
                 victim.unlink()
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
             kills += 1
-    assert start(config, tmp_path).wait(timeout=300) == 0
+    assert start(config, workdir, width).wait(timeout=300) == 0
+    assert not list(workdir.glob("set_aside/*"))
+    assert not list(workdir.glob("checkpoints/*"))
+
+
+def test_twenty_kills_at_random_moments_change_nothing(config, undisturbed, tmp_path):
+    kill_until_it_ends(config, tmp_path, num_kills=20, width=1)
     assert_same_science(tmp_path, undisturbed)
-    assert not list(tmp_path.glob("set_aside/*"))
-    assert not list(tmp_path.glob("checkpoints/*"))
+
+
+def test_kills_change_nothing_where_sizes_are_tried_in_pairs(
+    config, undisturbed_in_pairs, tmp_path
+):
+    """Rounds of two sizes, one of them often moot, may be cut in the middle of their records."""
+    kill_until_it_ends(config, tmp_path, num_kills=10, width=2)
+    assert_same_science(tmp_path, undisturbed_in_pairs)
 
 
 def test_sigterm_saves_and_exits_with_75_and_the_same_command_goes_on(

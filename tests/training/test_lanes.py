@@ -9,6 +9,7 @@ import pytest
 
 from ib_bench import data
 from ib_bench.training import lanes as lanes_module
+from ib_bench.training import run as run_module
 from ib_bench.training.lanes import Lanes, Progress
 from ib_bench.training.run import RunOperands, make_run
 
@@ -185,3 +186,40 @@ def test_a_loss_is_taken_at_the_best_evaluation(study):
     assert float(state.best_loss) == min(losses)
     assert int(state.best_step) == 20 * (1 + int(np.argmin(losses)))
     assert set(Progress._fields) <= set(state._fields)
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 8, 9])
+def test_a_small_set_in_few_rows_trains_as_it_does_in_full_batches(study, size):
+    """The same mean over the same sequences, so the same losses up to the order of a sum."""
+    program, operands = study.cells[0].program, operands_of(study.cells[0], size=size)
+    assert study.cells[0].split.num_train >= 9
+
+    def train_with(whole_sizes):
+        run = make_run(program, whole_sizes)
+        state = jax.jit(run.init)(operands)
+        return jax.jit(run.advance)(state, operands)
+
+    few, full = train_with((4, 8)), train_with(())
+    chex.assert_trees_all_close(few, full, rtol=1e-4, atol=1e-6)
+
+
+def test_the_rows_of_a_step_are_the_fewest_that_hold_the_set(study, monkeypatch):
+    """A branch that is not taken would hide a set in more rows than it needs."""
+    rows = []
+
+    def note_rows(params, tokens_BT):
+        jax.debug.callback(lambda: rows.append(tokens_BT.shape[0]))
+        return model.apply(params, tokens_BT)
+
+    model = run_module.make_program_model(study.cells[0].program)
+    noted = model._replace(apply=note_rows)
+    monkeypatch.setattr(run_module, "make_program_model", lambda program: noted)
+    run = make_run(study.cells[0].program, (4, 8))
+    for size, expected in [(1, 4), (4, 4), (5, 8), (8, 8), (9, 64)]:
+        operands = operands_of(study.cells[0], size=size)
+        state = jax.jit(run.init)(operands)
+        rows.clear()
+        jax.block_until_ready(jax.jit(run.advance)(state, operands))
+        jax.effects_barrier()
+        training_rows = rows[: study.cells[0].optim.eval_every]
+        assert set(training_rows) == {expected}
