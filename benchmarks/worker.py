@@ -1,0 +1,123 @@
+"""One contestant in a process of its own: `python -m benchmarks.worker KIND [ROW [THREADS]]`.
+
+
+Reads a number of seconds from a line of its input, trains for about so long, and answers with a
+line: training steps per second, summed over its lanes ("peak": GFLOP/s). Idle in between, so that
+contestants that take turns do not disturb each other.
+"""
+
+import json
+import os
+import sys
+import time
+
+from benchmarks.rows import BATCH_SIZE, MODULUS, Row
+
+
+def make_lanes(row: Row, kind: str):
+    """Returns advance(): trains ib_bench's lanes for a chunk and returns the steps done.
+
+    "ours" is what `ib_bench run` uses; "vmap" is plain jit(vmap) of four runs on one device.
+    """
+    from ib_bench.training.devices import use_every_core
+
+    use_every_core(1 if kind == "vmap" else 0)
+    import numpy as np
+    from ib_bench.configs import base
+
+    from ib_bench import data
+    from ib_bench.configure import make_study
+    from ib_bench.training.lanes import Lanes
+    from ib_bench.training.run import RunOperands
+
+    config = base.get_config()
+    config.unlock()
+    config.task.modulus, config.data.max_length = (MODULUS,), (row.length,)
+    config.data.padded_lengths, config.data.format = (row.length,), (row.format,)
+    config.model.name, config.model.hidden = (row.model,), (row.hidden,)
+    config.model.layers, config.model.heads = (row.layers or 1,), (row.heads or 1,)
+    config.optim.batch_size, config.optim.eval_every = BATCH_SIZE, 50
+    config.lanes.strategy = "auto" if kind == "ours" else "vmap"
+    config.lanes.per_device = 0 if kind == "ours" else 4
+    study = make_study(config.lock())
+    (cell,) = study.cells
+    program = cell.program
+    operands = data.make_operands(
+        cell.automaton, program.format, cell.split, program.padded_states, program.padded_symbols
+    )
+    operands = operands._replace(num_validation=np.int32(BATCH_SIZE))  # steps, not evaluations
+
+    def make_run(seed):
+        sampler = data.make_sampler(seed, operands)
+        return RunOperands(np.uint32(seed), np.float32(1e-3), np.int32(2_000), sampler)
+
+    lanes = Lanes(program, study.lanes, 64, make_run(0))
+    runs = {lane: make_run(lane) for lane in range(lanes.num_lanes)}
+    lanes.load(runs)
+
+    def advance():
+        lanes.advance(runs)
+        return len(runs) * program.eval_every
+
+    return advance
+
+
+def make_peak():
+    """Returns advance(): multiplies matrices on every core and returns the work in GFLOP."""
+    from ib_bench.training.devices import use_every_core
+
+    use_every_core()
+    import jax
+    import jax.numpy as jnp
+
+    size, times = 1024, 4
+    devices = jax.local_devices()
+
+    def multiply(a, b):
+        return jax.lax.fori_loop(0, times, lambda _, a: a @ b * (1 / size), a)
+
+    multiply = jax.pmap(multiply, devices=devices)
+    ones = jnp.ones((len(devices), size, size))
+
+    def advance():
+        jax.block_until_ready(multiply(ones, ones))
+        return len(devices) * times * 2 * size**3 / 1e9
+
+    return advance
+
+
+def make_pytorch(row: Row, num_threads: int):
+    """Returns advance(): trains in PyTorch for ten steps."""
+    from benchmarks.pytorch_models import make_step
+
+    step = make_step(row, num_threads)
+
+    def advance():
+        for _ in range(10):
+            step()
+        return 10
+
+    return advance
+
+
+def main() -> None:
+    kind = sys.argv[1]
+    answers, sys.stdout = sys.stdout, sys.stderr
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if kind == "peak":
+        advance = make_peak()
+    else:
+        row = Row(**json.loads(sys.argv[2]))
+        advance = (
+            make_pytorch(row, int(sys.argv[3])) if kind == "pytorch" else make_lanes(row, kind)
+        )
+    advance()
+    for line in sys.stdin:
+        seconds, steps, started = float(line), 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - started) < seconds:
+            steps += advance()
+        print(steps / elapsed, file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
