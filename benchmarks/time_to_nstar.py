@@ -4,9 +4,9 @@
     .venv/bin/python -m benchmarks.time_to_nstar --json=time_to_nstar.json
 
 The cell: parity, LSTM 64, outcome, uniform lengths; three learning rates, five seeds, the same
-data, budget, tolerance and stopping rules on both sides. The loop follows the paper's search, one run
-after the other, and leaves a size as soon as one run has solved it. ib_bench starts with an empty
-workdir and an empty compile cache, so its time holds every compilation.
+data, budget, tolerance and stopping rules on both sides. The loop follows the paper's search, one
+run after the other, and leaves a size as soon as one run has solved it. ib_bench starts with an
+empty workdir and an empty compile cache, so its time holds every compilation.
 """
 
 import json
