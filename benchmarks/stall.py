@@ -1,0 +1,167 @@
+"""How often a stall rule would stop a run that later is solved, and what it saves.
+
+    .venv/bin/python -m benchmarks.stall --folder=trajectories
+
+Trains every run of a few cells of configs/cpu.py with its whole budget, at sizes around N*, and
+writes the losses of every evaluation, one file a cell; a second start goes on. Then each rule is
+replayed on them: a run is *stalled* once its training loss is below the threshold and its best
+validation loss is older than `patience` steps.
+"""
+
+import dataclasses
+import itertools
+import json
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from absl import app, flags
+from rich.console import Console
+from rich.table import Table
+
+FOLDER = flags.DEFINE_string("folder", None, "where trajectories are kept", required=True)
+STEPS = flags.DEFINE_integer("steps", 6_000, "budget of a run; twice that of configs/cpu.py")
+
+THRESHOLD = 1e-4
+PATIENCE = (250, 500, 1000, 1500, 2000, 3000)
+SEEDS = (10, 20, 30, 40, 50)
+CELLS = (  # model settings, format, m, L, length distribution, sizes around N*
+    *(
+        ({"name": "lstm", "hidden": 32}, "outcome", 2, length, distribution, (12, 18, 24, 36, 60))
+        for length, distribution in itertools.product((5, 8), ("uniform", "short_to_long"))
+    ),
+    ({"name": "lstm", "hidden": 32}, "acot", 2, 5, "uniform", (6, 10, 14, 20)),
+    ({"name": "lstm", "hidden": 32}, "acot", 3, 5, "uniform", (40, 60, 80, 120)),
+    ({"name": "lstm", "hidden": 32}, "acot", 3, 8, "fixed", (12, 18, 24, 40)),
+    ({"name": "dense_ssm", "hidden": 32}, "outcome", 2, 5, "uniform", (8, 12, 16, 24)),
+    ({"name": "dense_ssm", "hidden": 32}, "outcome", 3, 5, "uniform", (60, 80, 100, 140)),
+    ({"name": "dense_ssm", "hidden": 32}, "acot", 3, 5, "uniform", (60, 80, 100, 140)),
+    ({"name": "dense_ssm", "hidden": 32}, "outcome", 5, 5, "fixed", (120, 160, 200, 280)),
+)
+
+
+def record(settings, format_, modulus, length, distribution, sizes) -> dict[str, Any]:
+    """Trains all runs of a cell at these sizes; returns their losses at every evaluation."""
+    from ib_bench.configs import base
+
+    from ib_bench import data
+    from ib_bench.configure import make_study
+    from ib_bench.training.lanes import Lanes
+    from ib_bench.training.run import RunOperands
+
+    config = base.get_config()
+    config.unlock()
+    config.task.modulus, config.data.max_length = (modulus,), (length,)
+    config.data.length_distribution, config.data.format = (distribution,), (format_,)
+    for key, value in settings.items():
+        config.model[key] = (value,)
+    study = make_study(config.lock())
+    (cell,) = study.cells
+    program = cell.program
+    operands = data.make_operands(
+        cell.automaton, program.format, cell.split, program.padded_states, program.padded_symbols
+    )
+
+    def make_run(size, rate, seed):
+        sampler = data.make_sampler(seed, operands)
+        return RunOperands(np.uint32(seed), np.float32(rate), np.int32(size), sampler)
+
+    sizes = [size for size in sizes if size <= cell.split.num_train]
+    waiting = list(itertools.product(sizes, (3e-3, 1e-3), SEEDS))
+    lanes = Lanes(program, study.lanes, len(waiting), make_run(*waiting[0]))
+    runs: list[dict] = []
+    under_way: dict[int, dict] = {}
+    while waiting or under_way:
+        fresh = {}
+        for lane in set(range(lanes.num_lanes)) - set(under_way):
+            if waiting:
+                size, rate, seed = waiting.pop(0)
+                under_way[lane] = {
+                    "size": size,
+                    "rate": rate,
+                    "seed": seed,
+                    "train": [],
+                    "loss": [],
+                }
+                fresh[lane] = make_run(size, rate, seed)
+        lanes.load(fresh)
+        for lane, progress in lanes.advance(under_way).items():
+            run = under_way[lane]
+            run["train"].append(float(f"{progress.train_loss:.4g}"))
+            run["loss"].append(float(f"{progress.loss:.4g}"))
+            if progress.loss < THRESHOLD or progress.step >= STEPS.value:
+                runs.append(under_way.pop(lane))
+    return {"cell": cell.label, "eval_every": program.eval_every, "runs": runs}
+
+
+@dataclasses.dataclass
+class Judgement:
+    """What a rule does to many runs."""
+
+    solved: int = 0
+    lost: int = 0  # solved runs that it would have stopped before
+    steps: int = 0  # of runs that were never solved, without the rule
+    kept: int = 0  # with it
+
+
+def judge(cells: Sequence[dict], patience: int) -> Judgement:
+    """Replays a rule on recorded runs."""
+    total = Judgement()
+    for cell in cells:
+        every = cell["eval_every"]
+        for run in cell["runs"]:
+            steps = every * len(run["loss"])
+            stopped = min(stops(run, every, patience), default=steps)
+            if run["loss"][-1] < THRESHOLD:
+                total.solved += 1
+                total.lost += stopped < steps
+            else:
+                total.steps += steps
+                total.kept += stopped
+    return total
+
+
+def stops(run: dict, every: int, patience: int) -> Iterator[int]:
+    """Yields the steps at which a run counts as stalled."""
+    best, best_step = np.inf, 0
+    for number, (train, loss) in enumerate(zip(run["train"], run["loss"], strict=True), 1):
+        if loss < best:
+            best, best_step = loss, number * every
+        if train < THRESHOLD and number * every - best_step >= patience:
+            yield number * every
+
+
+def main(argv: Sequence[str]) -> None:
+    del argv
+    from ib_bench.training.devices import keep_compiled, use_every_core
+
+    use_every_core()
+    keep_compiled("auto")
+    console = Console(width=100)
+    folder = pathlib.Path(FOLDER.value)
+    folder.mkdir(parents=True, exist_ok=True)
+    cells = []
+    for number, cell in enumerate(CELLS):
+        path = folder / f"{number}.json"
+        if not path.exists():
+            path.write_text(json.dumps(record(*cell)))
+        cells.append(json.loads(path.read_text()))
+        console.print(f"{cells[-1]['cell']}: {len(cells[-1]['runs'])} runs", highlight=False)
+    table = Table(title="stalled: training loss below 1e-4, best validation loss so many steps old")
+    for column in ("patience", "solved runs", "stopped before", "share", "steps of failed runs"):
+        table.add_column(column, justify="right")
+    for patience in PATIENCE:
+        found = judge(cells, patience)
+        table.add_row(
+            f"{patience:,}",
+            str(found.solved),
+            str(found.lost),
+            f"{found.lost / max(1, found.solved):.1%}",
+            f"{found.kept / max(1, found.steps):.0%}",
+        )
+    console.print(table)
+
+
+if __name__ == "__main__":
+    app.run(main)
