@@ -41,6 +41,9 @@ def get_config() -> ConfigDict:
     config.optim.batch_size = 64  # sequences per step; N below it trains on the full set
     config.optim.eval_every = 250  # steps between evaluations on the validation set
     config.optim.threshold = 1e-4  # a run is solved once its validation loss is below, in nats
+    # A run whose training loss is below the threshold and whose best validation loss is this many
+    # steps old ends as stalled, which counts as not solved; 0: every run has its full budget.
+    config.optim.stall = 0
     config.optim.beta1 = 0.9  # Adam
     config.optim.beta2 = 0.999  # Adam
     config.optim.epsilon = 1e-8  # Adam

@@ -204,6 +204,7 @@ def _check_optim(optim: OptimSpec) -> None:
             f"use {fix}"
         )
     check_range("optim.threshold", optim.threshold, 0, math.inf)
+    check_range("optim.stall", optim.stall, 0, 10**9)
     check_range("optim.beta1", optim.beta1, 0, 0.999999)
     check_range("optim.beta2", optim.beta2, 0, 0.999999)
     check_range("optim.epsilon", optim.epsilon, 0, 1)

@@ -42,6 +42,7 @@ class OptimSpec:
     batch_size: int
     eval_every: int
     threshold: float
+    stall: int
     beta1: float
     beta2: float
     epsilon: float

@@ -201,6 +201,7 @@ OTHER = {
     "optim.batch_size": (32, {}),
     "optim.eval_every": (125, {}),
     "optim.threshold": (1e-3, {}),
+    "optim.stall": (500, {}),
     "optim.beta1": (0.8, {}),
     "optim.beta2": (0.99, {}),
     "optim.epsilon": (1e-6, {}),

@@ -30,6 +30,7 @@ VARIANTS = {
     "batch": {"optim__batch_size": 32},
     "eval_every": {"optim__eval_every": 125},
     "threshold": {"optim__threshold": 1e-3},
+    "stall": {"optim__stall": 500},
     "beta1": {"optim__beta1": 0.8},
     "beta2": {"optim__beta2": 0.99},
     "epsilon": {"optim__epsilon": 1e-6},

@@ -48,6 +48,12 @@ def make_legend(cells: Sequence[CellRecord]) -> Iterable[str]:
         f"Budget: {values('optim', 'steps')} steps, batch {values('optim', 'batch_size')}. "
         f"Validation: {_range(cell.num_validation for cell in cells)} sequences."
     )
+    if any(cell.cell["optim"]["stall"] for cell in cells):
+        yield (
+            f"Stalled: a run whose training loss is below the threshold ends "
+            f"{values('optim', 'stall')} steps (0: never) after its best validation loss, and "
+            "counts as not solved."
+        )
     yield (
         f"Grid: learning rates {values('grid', 'learning_rates')} x "
         f"seeds {values('grid', 'seeds')}; runs a size: "

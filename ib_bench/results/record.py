@@ -9,7 +9,7 @@ from typing import Any
 
 from ib_bench import PROTOCOL_VERSION
 
-OUTCOMES = ("solved", "exhausted", "diverged", "cancelled")
+OUTCOMES = ("solved", "exhausted", "stalled", "diverged", "cancelled")
 VERDICTS = ("learned", "failed", "moot")
 STATUSES = ("learned", "saturated", "not_learned")
 
@@ -20,7 +20,7 @@ class RunRecord:
 
     learning_rate: float
     seed: int
-    outcome: str  # one of OUTCOMES; "exhausted": not solved within its budget
+    outcome: str  # one of OUTCOMES; "exhausted": not solved within its budget; "stalled": see optim
     steps: int  # trained
     best_loss: float | None  # lowest validation loss at any evaluation
     best_step: int

@@ -21,6 +21,8 @@ from ib_bench.results import (
 from ib_bench.search.policy import CANCELS_LARGER, Knowledge, propose
 from ib_bench.specs import CellSpec, SearchSpec, max_size
 
+_UNSOLVED = ("exhausted", "stalled", "diverged")  # ends of a run that need no other
+
 
 class RunKey(NamedTuple):
     """Names one run of one cell; with the cell, all that its outcome depends on."""
@@ -49,7 +51,7 @@ class Probe:
         outcomes = [run.outcome if run else None for run in self.runs.values()]
         if "solved" in outcomes:
             return "learned"
-        return "failed" if all(o in ("exhausted", "diverged") for o in outcomes) else None
+        return "failed" if all(outcome in _UNSOLVED for outcome in outcomes) else None
 
     @property
     def is_new(self) -> bool:

@@ -21,7 +21,7 @@ from ib_bench.models import num_parameters
 from ib_bench.results import LaneSteps, ProbeRecord, RunRecord, Seconds, Store
 from ib_bench.results.environment import describe_software
 from ib_bench.search.cell import CellSearch, Probe, RunKey, cost_of
-from ib_bench.specs import LanesSpec, OutSpec, ProgramSpec
+from ib_bench.specs import LanesSpec, OptimSpec, OutSpec, ProgramSpec
 from ib_bench.training.checkpoint import Checkpoint
 from ib_bench.training.lanes import Lanes, Progress
 from ib_bench.training.run import RunOperands, make_program_model
@@ -335,13 +335,15 @@ def _run_key(entry: dict) -> RunKey:
     return RunKey(size, learning_rate, seed)
 
 
-def _as_record(key: RunKey, report: Progress, optim) -> RunRecord:
+def _as_record(key: RunKey, report: Progress, optim: OptimSpec) -> RunRecord:
     if report.best_loss < optim.threshold:
         outcome = "solved"
     elif not (np.isfinite(report.loss) and np.isfinite(report.train_loss)):
         outcome = "diverged"
+    elif report.step >= optim.steps:
+        outcome = "exhausted"
     else:
-        outcome = "exhausted" if report.step >= optim.steps else "running"
+        outcome = "stalled" if is_stalled(report, optim) else "running"
     return RunRecord(
         learning_rate=key.learning_rate,
         seed=key.seed,
@@ -352,6 +354,12 @@ def _as_record(key: RunKey, report: Progress, optim) -> RunRecord:
         best_accuracy=report.best_accuracy,
         train_loss=_finite(report.train_loss),
     )
+
+
+def is_stalled(report: Progress, optim: OptimSpec) -> bool:
+    """Tells whether a run has fitted its data and no longer comes nearer to solving the task."""
+    waited = report.step - report.best_step
+    return bool(optim.stall) and report.train_loss < optim.threshold and waited >= optim.stall
 
 
 def _finite(value: float) -> float | None:

@@ -23,6 +23,7 @@ FLAGS = {
     "optim.batch_size": 24,
     "optim.eval_every": 20,
     "optim.threshold": 0.25,
+    "optim.stall": 40,
     "optim.beta1": 0.8,
     "optim.beta2": 0.98,
     "optim.epsilon": 1e-6,

@@ -152,3 +152,19 @@ def test_cells_of_one_program_are_compiled_once(study, tmp_path, monkeypatch):
     run(study, tmp_path)
     assert len(study.cells) == 4
     assert len(made) == 1
+
+
+def test_a_run_that_has_fitted_its_data_ends_as_stalled(tiny_study, tmp_path):
+    """One sequence is soon known by heart and teaches nothing about the others."""
+    cell = {"data__format": ("outcome",), "data__max_length": (4,), "optim__threshold": 0.05}
+    cell |= {"optim__steps": 600, "search__policy": "grid", "search__sizes": (1,)}
+    patient, hasty = tiny_study(**cell), tiny_study(**cell, optim__stall=60)
+    (full,) = run(patient, tmp_path / "patient")[0].probes(patient.cells[0].key)
+    (cut,) = run(hasty, tmp_path / "hasty")[0].probes(hasty.cells[0].key)
+    assert {run.outcome for run in full.runs} == {"exhausted"}
+    assert {run.outcome for run in cut.runs} == {"stalled"}
+    assert full.verdict == cut.verdict == "failed"
+    for run_of_full, run_of_cut in zip(full.runs, cut.runs, strict=True):
+        assert run_of_cut.steps - run_of_cut.best_step == 60
+        assert run_of_cut.train_loss < 0.05
+        assert run_of_cut.steps < run_of_full.steps == 600

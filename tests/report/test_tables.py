@@ -49,7 +49,7 @@ def make_cell(
         "table": "7ab1e",
         "data": {**columns, "validation_lengths": "uniform", **padding} | (data or {}),
         "model": model,
-        "optim": {"steps": 3000, "batch_size": 64, "threshold": 1e-4} | (optim or {}),
+        "optim": {"steps": 3000, "batch_size": 64, "threshold": 1e-4, "stall": 0} | (optim or {}),
         "grid": {"learning_rates": [1e-3, 1e-4], "seeds": [10, 20, 30]},
     }
     probes = [ProbeSummary(low, "failed", 0, 6)] * (low > 0)
@@ -240,6 +240,11 @@ def test_every_record_is_in_exactly_one_entry():
 def test_the_legend_names_all_that_a_result_depends_on(fact):
     other = make_cell(None, 9, task="modular_addition(10)", chance=[0.1], parameters=20000)
     assert fact in legend_of(make_cell(), other)
+
+
+def test_the_legend_says_where_runs_may_end_as_stalled():
+    assert "Stalled" not in legend_of(make_cell())
+    assert "ends 500 steps (0: never) after" in legend_of(make_cell(optim={"stall": 500}))
 
 
 def test_the_legend_lists_every_value_where_records_disagree():
