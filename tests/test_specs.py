@@ -74,8 +74,8 @@ def test_a_raised_protocol_version_changes_every_key(monkeypatch):
 
 
 # What is an operand: cells that differ in it share a program. All else is compiled in.
-OPERANDS = {"task", "max_length", "distribution", "validation", "threshold", "steps", "rates"}
-OPERANDS |= {"rates in another order", "seeds"}
+OPERANDS = {"task", "max_length", "distribution", "validation", "threshold", "stall", "steps"}
+OPERANDS |= {"rates", "rates in another order", "seeds"}
 
 
 @pytest.mark.parametrize("name", VARIANTS)
