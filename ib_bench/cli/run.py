@@ -12,6 +12,9 @@ CONFIG = config_flags.DEFINE_config_file(
 )
 WORKDIR = flags.DEFINE_string("workdir", None, "where results are written; made where missing")
 ONLY = flags.DEFINE_string("only", None, "only cells whose label matches this regular expression")
+PROFILE = flags.DEFINE_string(
+    "profile_dir", "", "where the second chunk of each program is profiled to, with a breakdown"
+)
 
 EX_TEMPFAIL = 75  # sysexits.h: try again later
 
@@ -44,14 +47,15 @@ def main(argv: list[str]) -> int:
     study = make_study(CONFIG.value, overrides)
     if ONLY.value:
         study = _restricted(study, ONLY.value)
-    keep_compiled(study.lanes.compile_cache)
+    # What is profiled is compiled anew: a kept program holds the scopes of older code.
+    keep_compiled("" if PROFILE.value else study.lanes.compile_cache)
     store = Store(WORKDIR.value)
     store.prepare()
     done = sum(is_answered(cell, study, store) for cell in study.cells)
     stop = _stop_on_signals()
     with Reporter(len(study.cells), done, study.out.log_seconds) as reporter:
         try:
-            run_study(study, store, reporter.observe, stop)
+            run_study(study, store, reporter.observe, stop, PROFILE.value)
             code = 0
         except Preempted:
             code = EX_TEMPFAIL

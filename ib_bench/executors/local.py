@@ -16,8 +16,16 @@ def run_study(
     store: Store,
     observe: Observer,
     should_stop: Callable[[], bool],
+    profile_dir: str = "",
 ) -> None:
     """Answers every cell of a study; cells whose answer is stored are skipped.
+
+    Args:
+      study: which cells, and how they are searched and trained.
+      store: where records are read and written.
+      observe: told after every chunk.
+      should_stop: asked after every chunk.
+      profile_dir: where the second chunk of each program is profiled to; "" for nowhere.
 
     Raises:
       Preempted: `should_stop` said so. Starting the study again goes on where it was.
@@ -38,7 +46,7 @@ def run_study(
             raise Preempted
         logger.info("%s: compiling for %d cells", program.label, len(searches))
         scheduler = Scheduler(
-            program, searches, store, study.lanes, study.out, observe, should_stop
+            program, searches, store, study.lanes, study.out, observe, should_stop, profile_dir
         )
         scheduler.run()
 

@@ -8,6 +8,7 @@ another cell never is.
 import dataclasses
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from ib_bench.search.cell import CellSearch, Probe, RunKey, cost_of
 from ib_bench.specs import LanesSpec, OptimSpec, OutSpec, ProgramSpec
 from ib_bench.training.checkpoint import Checkpoint
 from ib_bench.training.lanes import Lanes, Progress
+from ib_bench.training.profiling import profiled
 from ib_bench.training.run import RunOperands, make_program_model
 
 logger = logging.getLogger(__name__)
@@ -68,6 +70,7 @@ class Scheduler:
         out: OutSpec,
         observe: Observer,
         should_stop: Callable[[], bool],
+        profile_dir: str = "",
     ):
         self._program = program
         self._searches = searches
@@ -75,6 +78,8 @@ class Scheduler:
         self._out = out
         self._observe = observe
         self._should_stop = should_stop
+        self._profile_dir = profile_dir
+        self._num_chunks = 0
         self._places: dict[int, Place] = {}
         self._data = {
             search.key: data.make_operands(
@@ -108,7 +113,7 @@ class Scheduler:
             started = time.monotonic()
             active = sorted(self._places)
             capacity = self._lanes.capacity(active)
-            progress = self._lanes.advance(active)
+            progress = self._advance(active)
             seconds = time.monotonic() - started
             self._take_in(progress, seconds, capacity)
             self._fill()
@@ -133,6 +138,18 @@ class Scheduler:
                 self._save()
                 last_save = time.monotonic()
         self._checkpoint.remove()
+
+    def _advance(self, active: list[int]) -> dict[int, Progress]:
+        """Advances the lanes; the second chunk under the profiler where that was asked for."""
+        self._num_chunks += 1
+        if not self._profile_dir or self._num_chunks != 2:
+            return self._lanes.advance(active)
+        folder = os.path.join(self._profile_dir, self._program.key)
+        text = self._lanes.program_text()
+        progress, shares = profiled(lambda: self._lanes.advance(active), text, folder)
+        told = ", ".join(f"{kind} {share:.0%}" for kind, share in shares.items())
+        logger.info("%s: time of a chunk: %s; trace in %s", self._program.label, told, folder)
+        return progress
 
     # --- runs into lanes ---
 

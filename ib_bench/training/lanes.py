@@ -124,6 +124,10 @@ class Lanes:
         flat = [field.reshape(self.num_lanes).tolist() for field in fields]
         return {lane: Progress(*(field[lane] for field in flat)) for lane in active}
 
+    def program_text(self) -> str:
+        """Returns the compiled program that `advance` runs, as XLA prints it."""
+        return self._advance_fn.as_text()
+
     def snapshot(self, lanes: list[int]) -> RunState:
         """Returns the states of these lanes on the host, stacked in this order."""
         host = jax.device_get(self._state)

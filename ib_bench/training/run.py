@@ -110,9 +110,14 @@ def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
         def train(carry: Carry, batch_of: Callable[[jax.Array], data.Batch]) -> Carry:
             def train_step(k, carry):
                 params, adam_state, loss_sum = carry
-                loss, grads = jax.value_and_grad(loss_fn)(params, batch_of(k), operands)
-                updates, adam_state = adam.update(grads, adam_state)
-                params = jax.tree.map(lambda p, u: p - operands.learning_rate * u, params, updates)
+                with jax.named_scope("data"):
+                    batch = batch_of(k)
+                loss, grads = jax.value_and_grad(loss_fn)(params, batch, operands)
+                with jax.named_scope("optimizer"):
+                    updates, adam_state = adam.update(grads, adam_state)
+                    params = jax.tree.map(
+                        lambda p, u: p - operands.learning_rate * u, params, updates
+                    )
                 return params, adam_state, loss_sum + loss
 
             return jax.lax.fori_loop(0, spec.eval_every, train_step, carry)
@@ -129,14 +134,16 @@ def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
             return train(carry, lambda k: batch)
 
         if whole_sizes:
-            whole = data.whole_batch(sampler, spec.format, num_samples, max(whole_sizes))
+            with jax.named_scope("data"):
+                whole = data.whole_batch(sampler, spec.format, num_samples, max(whole_sizes))
 
         branches = [functools.partial(train_on_whole, num_rows=rows) for rows in whole_sizes]
         branch = jnp.sum(num_samples > np.array(whole_sizes, np.int32), dtype=jnp.int32)
         params, adam_state, loss_sum = jax.lax.switch(
             branch, [*branches, train_on_batches], (state.params, state.adam, jnp.float32(0))
         )
-        loss, accuracy = evaluate(params, operands)
+        with jax.named_scope("evaluation"):
+            loss, accuracy = evaluate(params, operands)
         step = state.step + spec.eval_every
         better = loss < state.best_loss
         return RunState(

@@ -51,7 +51,13 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("here")
     more = {"lanes.strategy": "map", "lanes.devices": 1, "out.checkpoint_minutes": 0.0}
     process = ib_bench(
-        folder, "run", f"--config={base.__file__}", "--workdir=results/own", **FLAGS, **more
+        folder,
+        "run",
+        f"--config={base.__file__}",
+        "--workdir=results/own",
+        "--profile_dir=profile",
+        **FLAGS,
+        **more,
     )
     return folder / "results" / "own", process
 
@@ -61,6 +67,15 @@ def test_a_relative_workdir_serves_checkpoints_too(finished):
     assert process.returncode == 0, process.stderr
     assert len(list(workdir.glob("cells/*.json"))) == 1
     assert (workdir / "nstar.csv").exists() and (workdir / "nstar.md").exists()
+
+
+def test_the_second_chunk_is_profiled_and_its_breakdown_told(finished):
+    workdir, process = finished
+    (path,) = workdir.parent.parent.glob("profile/*/breakdown.json")
+    shares = json.loads(path.read_text())
+    assert sum(shares.values()) == pytest.approx(1)
+    assert all(share > 0 for share in shares.values()), shares
+    assert process.stderr.count("time of a chunk: matrix products") == 1
 
 
 def test_every_flag_reaches_the_record(finished):

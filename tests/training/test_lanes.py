@@ -6,21 +6,12 @@ import chex
 import jax
 import numpy as np
 import pytest
+from run_operands import operands_of
 
-from ib_bench import data
 from ib_bench.training import lanes as lanes_module
 from ib_bench.training import run as run_module
 from ib_bench.training.lanes import Lanes, Progress
-from ib_bench.training.run import RunOperands, make_run
-
-
-def operands_of(cell, size=6, learning_rate=1e-2, seed=10):
-    program = cell.program
-    cell_data = data.make_operands(
-        cell.automaton, program.format, cell.split, program.padded_states, program.padded_symbols
-    )
-    sampler = data.make_sampler(seed, cell_data)
-    return RunOperands(np.uint32(seed), np.float32(learning_rate), np.int32(size), sampler)
+from ib_bench.training.run import make_run
 
 
 def make_lanes(study, num_runs=64, **lanes):
