@@ -1,0 +1,91 @@
+"""What steps of fewer rows give where the data set is small: steps/s by N, with them and without.
+
+    .venv/bin/python -m benchmarks.small_sets
+
+One device, one run, both programs in turns; medians. Compile seconds of both, from an empty cache.
+"""
+
+import statistics
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from absl import app, flags
+from rich.console import Console
+from rich.table import Table
+
+ROUNDS = flags.DEFINE_integer("rounds", 5, "turns of each program")
+
+MODELS = (  # model, hidden, format
+    ("lstm", 64, "outcome"),
+    ("lstm", 256, "outcome"),
+    ("dense_ssm", 32, "outcome"),
+    ("transformer", 32, "cot"),
+)
+SIZES = (12, 24, 50, 1000)
+WHOLE_SIZES = (16, 32)  # as lanes choose them on a CPU
+EVAL_EVERY = 50
+
+
+def measure(model: str, hidden: int, format_name: str) -> dict[str, tuple[float, list[float]]]:
+    """Returns compile seconds and steps/s per size, of full batches and of few rows."""
+    import jax
+    from ib_bench.configs import base
+
+    from ib_bench import data
+    from ib_bench.configure import make_study
+    from ib_bench.training.run import RunOperands, make_run
+
+    config = base.get_config()
+    config.unlock()
+    config.task.modulus, config.optim.eval_every = (5,), EVAL_EVERY
+    config.model.name, config.model.hidden = (model,), (hidden,)
+    config.data.format, config.model.heads = (format_name,), (2,)
+    (cell,) = make_study(config.lock()).cells
+    program = cell.program
+    operands = data.make_operands(
+        cell.automaton, program.format, cell.split, program.padded_states, program.padded_symbols
+    )
+    sampler = data.make_sampler(10, operands._replace(num_validation=np.int32(64)))
+
+    def run_of(size):
+        return RunOperands(np.uint32(10), np.float32(1e-3), np.int32(size), sampler)
+
+    programs, compile_seconds = {}, {}
+    for name, whole_sizes in (("full batches", ()), ("few rows", WHOLE_SIZES)):
+        run = make_run(program, whole_sizes)
+        state = jax.jit(run.init)(run_of(1))
+        started = time.perf_counter()
+        programs[name] = jax.jit(run.advance).lower(state, run_of(1)).compile()
+        compile_seconds[name] = time.perf_counter() - started
+    rates = {(name, size): [] for name in programs for size in SIZES}
+    for _ in range(ROUNDS.value):
+        for name, advance in programs.items():
+            for size in SIZES:
+                started = time.perf_counter()
+                jax.block_until_ready(advance(state, run_of(size)))
+                rates[name, size].append(EVAL_EVERY / (time.perf_counter() - started))
+    return {
+        name: (compile_seconds[name], [statistics.median(rates[name, size]) for size in SIZES])
+        for name in programs
+    }
+
+
+def main(argv: Sequence[str]) -> None:
+    del argv
+    from ib_bench.training.devices import use_every_core
+
+    use_every_core(1)
+    table = Table(title="training steps per second of one run on one core, batch 64")
+    table.add_column("model")
+    for column in ("", "compile s", *(f"N = {size:,}" for size in SIZES)):
+        table.add_column(column, justify="right")
+    for model, hidden, format_name in MODELS:
+        for name, (seconds, rates) in measure(model, hidden, format_name).items():
+            label = f"{model} {hidden} {format_name}"
+            table.add_row(label, name, f"{seconds:.1f}", *(f"{rate:,.0f}" for rate in rates))
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    app.run(main)
