@@ -22,6 +22,12 @@ def make_lanes(row: Row, kind: str):
     from ib_bench.training.devices import use_every_core
 
     use_every_core(1 if kind == "vmap" else 0)
+    lanes = {"strategy": "vmap", "per_device": 4} if kind == "vmap" else {}
+    return make_advance(row, **lanes)[0]
+
+
+def make_advance(row: Row, **lanes):
+    """Returns advance() as above for any `lanes` of a config, and how many lanes there are."""
     import numpy as np
     from ib_bench.configs import base
 
@@ -37,8 +43,8 @@ def make_lanes(row: Row, kind: str):
     config.model.name, config.model.hidden = (row.model,), (row.hidden,)
     config.model.layers, config.model.heads = (row.layers or 1,), (row.heads or 1,)
     config.optim.batch_size, config.optim.eval_every = BATCH_SIZE, 50
-    config.lanes.strategy = "auto" if kind == "ours" else "vmap"
-    config.lanes.per_device = 0 if kind == "ours" else 4
+    for key, value in lanes.items():
+        config.lanes[key] = value
     study = make_study(config.lock())
     (cell,) = study.cells
     program = cell.program
@@ -51,15 +57,15 @@ def make_lanes(row: Row, kind: str):
         sampler = data.make_sampler(seed, operands)
         return RunOperands(np.uint32(seed), np.float32(1e-3), np.int32(2_000), sampler)
 
-    lanes = Lanes(program, study.lanes, 64, make_run(0))
-    runs = {lane: make_run(lane) for lane in range(lanes.num_lanes)}
-    lanes.load(runs)
+    population = Lanes(program, study.lanes, max(64, study.lanes.per_device), make_run(0))
+    runs = {lane: make_run(lane) for lane in range(population.num_lanes)}
+    population.load(runs)
 
     def advance():
-        lanes.advance(runs)
+        population.advance(runs)
         return len(runs) * program.eval_every
 
-    return advance
+    return advance, population.num_lanes
 
 
 def make_peak():
