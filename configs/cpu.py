@@ -1,4 +1,4 @@
-"""The paper's design at small size, for two CPU cores: 162 cells in at most three hours.
+"""The paper's design at small size, for two CPU cores: 162 cells in a good hour.
 
 ib_bench run --config=configs/cpu.py --workdir=results/cpu
 """
