@@ -8,11 +8,10 @@ replayed on them: a run is *stalled* once its training loss is below the thresho
 validation loss is older than `patience` steps.
 """
 
-import dataclasses
 import itertools
 import json
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,11 @@ from absl import app, flags
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.stall_rule import THRESHOLD, judge
+
 FOLDER = flags.DEFINE_string("folder", None, "where trajectories are kept", required=True)
 STEPS = flags.DEFINE_integer("steps", 6_000, "budget of a run; twice that of configs/cpu.py")
 
-THRESHOLD = 1e-4
 PATIENCE = (250, 500, 1000, 1500, 2000, 3000)
 SEEDS = (10, 20, 30, 40, 50)
 CELLS = (  # model settings, format, m, L, length distribution, sizes around N*
@@ -93,43 +93,6 @@ def record(settings, format_, modulus, length, distribution, sizes) -> dict[str,
             if progress.loss < THRESHOLD or progress.step >= STEPS.value:
                 runs.append(under_way.pop(lane))
     return {"cell": cell.label, "eval_every": program.eval_every, "runs": runs}
-
-
-@dataclasses.dataclass
-class Judgement:
-    """What a rule does to many runs."""
-
-    solved: int = 0
-    lost: int = 0  # solved runs that it would have stopped before
-    steps: int = 0  # of runs that were never solved, without the rule
-    kept: int = 0  # with it
-
-
-def judge(cells: Sequence[dict], patience: int) -> Judgement:
-    """Replays a rule on recorded runs."""
-    total = Judgement()
-    for cell in cells:
-        every = cell["eval_every"]
-        for run in cell["runs"]:
-            steps = every * len(run["loss"])
-            stopped = min(stops(run, every, patience), default=steps)
-            if run["loss"][-1] < THRESHOLD:
-                total.solved += 1
-                total.lost += stopped < steps
-            else:
-                total.steps += steps
-                total.kept += stopped
-    return total
-
-
-def stops(run: dict, every: int, patience: int) -> Iterator[int]:
-    """Yields the steps at which a run counts as stalled."""
-    best, best_step = np.inf, 0
-    for number, (train, loss) in enumerate(zip(run["train"], run["loss"], strict=True), 1):
-        if loss < best:
-            best, best_step = loss, number * every
-        if train < THRESHOLD and number * every - best_step >= patience:
-            yield number * every
 
 
 def main(argv: Sequence[str]) -> None:

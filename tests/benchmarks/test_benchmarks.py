@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.rows import ROWS, Row
-from benchmarks.stall import judge, stops
+from benchmarks.stall_rule import judge, stops
 
 
 def run_of(train, loss):
