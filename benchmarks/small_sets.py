@@ -9,10 +9,11 @@ import statistics
 import time
 from collections.abc import Sequence
 
-import numpy as np
 from absl import app, flags
 from rich.console import Console
 from rich.table import Table
+
+from benchmarks.cells import make_study, with_one_validation_batch
 
 ROUNDS = flags.DEFINE_integer("rounds", 5, "turns of each program")
 
@@ -30,30 +31,25 @@ EVAL_EVERY = 50
 def measure(model: str, hidden: int, format_name: str) -> dict[str, tuple[float, list[float]]]:
     """Returns compile seconds and steps/s per size, of full batches and of few rows."""
     import jax
-    from ib_bench.configs import base
 
-    from ib_bench import data
-    from ib_bench.configure import make_study
-    from ib_bench.training.run import RunOperands, make_run
+    from ib_bench.training.run import make_run, make_run_operands
 
-    config = base.get_config()
-    config.unlock()
-    config.task.modulus, config.optim.eval_every = (5,), EVAL_EVERY
-    config.model.name, config.model.hidden = (model,), (hidden,)
-    config.data.format, config.model.heads = (format_name,), (2,)
-    (cell,) = make_study(config.lock()).cells
-    program = cell.program
-    operands = data.make_operands(
-        cell.automaton, program.format, cell.split, program.padded_states, program.padded_symbols
-    )
-    sampler = data.make_sampler(10, operands._replace(num_validation=np.int32(64)))
+    (cell,) = make_study(
+        task__modulus=5,
+        model__name=model,
+        model__hidden=hidden,
+        model__heads=2,
+        data__format=format_name,
+        optim__eval_every=EVAL_EVERY,
+    ).cells
+    cell_data = with_one_validation_batch(cell.make_data())
 
     def run_of(size):
-        return RunOperands(np.uint32(10), np.float32(1e-3), np.int32(size), sampler)
+        return make_run_operands(cell_data, size, 1e-3, 10)
 
     programs, compile_seconds = {}, {}
     for name, whole_sizes in (("full batches", ()), ("few rows", WHOLE_SIZES)):
-        run = make_run(program, whole_sizes)
+        run = make_run(cell.program, whole_sizes)
         state = jax.jit(run.init)(run_of(1))
         started = time.perf_counter()
         programs[name] = jax.jit(run.advance).lower(state, run_of(1)).compile()

@@ -14,11 +14,11 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from absl import app, flags
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.cells import make_study
 from benchmarks.stall_rule import THRESHOLD, judge
 
 FOLDER = flags.DEFINE_string("folder", None, "where trajectories are kept", required=True)
@@ -43,33 +43,21 @@ CELLS = (  # model settings, format, m, L, length distribution, sizes around N*
 
 def record(settings, format_, modulus, length, distribution, sizes) -> dict[str, Any]:
     """Trains all runs of a cell at these sizes; returns their losses at every evaluation."""
-    from ib_bench.configs import base
-
-    from ib_bench import data
-    from ib_bench.configure import make_study
     from ib_bench.training.lanes import Lanes
-    from ib_bench.training.run import RunOperands
+    from ib_bench.training.run import make_run_operands
 
-    config = base.get_config()
-    config.unlock()
-    config.task.modulus, config.data.max_length = (modulus,), (length,)
-    config.data.length_distribution, config.data.format = (distribution,), (format_,)
-    for key, value in settings.items():
-        config.model[key] = (value,)
-    study = make_study(config.lock())
-    (cell,) = study.cells
-    program = cell.program
-    operands = data.make_operands(
-        cell.automaton, program.format, cell.split, program.padded_states, program.padded_symbols
+    study = make_study(
+        task__modulus=modulus,
+        data__max_length=length,
+        data__length_distribution=distribution,
+        data__format=format_,
+        **{f"model__{key}": value for key, value in settings.items()},
     )
-
-    def make_run(size, rate, seed):
-        sampler = data.make_sampler(seed, operands)
-        return RunOperands(np.uint32(seed), np.float32(rate), np.int32(size), sampler)
-
+    (cell,) = study.cells
+    program, cell_data = cell.program, cell.make_data()
     sizes = [size for size in sizes if size <= cell.split.num_train]
     waiting = list(itertools.product(sizes, (3e-3, 1e-3), SEEDS))
-    lanes = Lanes(program, study.lanes, len(waiting), make_run(*waiting[0]))
+    lanes = Lanes(program, study.lanes, len(waiting), make_run_operands(cell_data, *waiting[0]))
     runs: list[dict] = []
     under_way: dict[int, dict] = {}
     while waiting or under_way:
@@ -84,7 +72,7 @@ def record(settings, format_, modulus, length, distribution, sizes) -> dict[str,
                     "train": [],
                     "loss": [],
                 }
-                fresh[lane] = make_run(size, rate, seed)
+                fresh[lane] = make_run_operands(cell_data, size, rate, seed)
         lanes.load(fresh)
         for lane, progress in lanes.advance(under_way).items():
             run = under_way[lane]

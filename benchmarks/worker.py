@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from benchmarks.cells import make_study, with_one_validation_batch
 from benchmarks.rows import BATCH_SIZE, MODULUS, Row
 
 
@@ -28,42 +29,35 @@ def make_lanes(row: Row, kind: str):
 
 def make_advance(row: Row, **lanes):
     """Returns advance() as above for any `lanes` of a config, and how many lanes there are."""
-    import numpy as np
-    from ib_bench.configs import base
-
-    from ib_bench import data
-    from ib_bench.configure import make_study
     from ib_bench.training.lanes import Lanes
-    from ib_bench.training.run import RunOperands
+    from ib_bench.training.run import make_run_operands
 
-    config = base.get_config()
-    config.unlock()
-    config.task.modulus, config.data.max_length = (MODULUS,), (row.length,)
-    config.data.padded_lengths, config.data.format = (row.length,), (row.format,)
-    config.model.name, config.model.hidden = (row.model,), (row.hidden,)
-    config.model.layers, config.model.heads = (row.layers or 1,), (row.heads or 1,)
-    config.optim.batch_size, config.optim.eval_every = BATCH_SIZE, 50
-    for key, value in lanes.items():
-        config.lanes[key] = value
-    study = make_study(config.lock())
-    (cell,) = study.cells
-    program = cell.program
-    operands = data.make_operands(
-        cell.automaton, program.format, cell.split, program.padded_states, program.padded_symbols
+    study = make_study(
+        task__modulus=MODULUS,
+        data__max_length=row.length,
+        data__padded_lengths=(row.length,),
+        data__format=row.format,
+        model__name=row.model,
+        model__hidden=row.hidden,
+        model__layers=row.layers or 1,
+        model__heads=row.heads or 1,
+        optim__batch_size=BATCH_SIZE,
+        optim__eval_every=50,
+        **{f"lanes__{key}": value for key, value in lanes.items()},
     )
-    operands = operands._replace(num_validation=np.int32(BATCH_SIZE))  # steps, not evaluations
+    (cell,) = study.cells
+    cell_data = with_one_validation_batch(cell.make_data())
 
     def make_run(seed):
-        sampler = data.make_sampler(seed, operands)
-        return RunOperands(np.uint32(seed), np.float32(1e-3), np.int32(2_000), sampler)
+        return make_run_operands(cell_data, 2_000, 1e-3, seed)
 
-    population = Lanes(program, study.lanes, max(64, study.lanes.per_device), make_run(0))
+    population = Lanes(cell.program, study.lanes, max(64, study.lanes.per_device), make_run(0))
     runs = {lane: make_run(lane) for lane in range(population.num_lanes)}
     population.load(runs)
 
     def advance():
         population.advance(runs)
-        return len(runs) * program.eval_every
+        return len(runs) * cell.program.eval_every
 
     return advance, population.num_lanes
 

@@ -141,6 +141,17 @@ class CellSpec:
             self.data.padded_length,
         )
 
+    def make_data(self) -> data.DataOperands:
+        """Makes the arrays that tell this cell's data from others', padded as its program is."""
+        program = self.program
+        return data.make_operands(
+            self.automaton,
+            program.format,
+            self.split,
+            program.padded_states,
+            program.padded_symbols,
+        )
+
     @property
     def program(self) -> ProgramSpec:
         spec = self.data

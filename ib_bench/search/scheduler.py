@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from etils import epath
 
-from ib_bench import PROTOCOL_VERSION, data
+from ib_bench import PROTOCOL_VERSION
 from ib_bench.models import num_parameters
 from ib_bench.results import LaneSteps, ProbeRecord, RunRecord, Seconds, Store
 from ib_bench.results.environment import describe_software
@@ -26,7 +26,7 @@ from ib_bench.specs import LanesSpec, OptimSpec, OutSpec, ProgramSpec
 from ib_bench.training.checkpoint import Checkpoint
 from ib_bench.training.lanes import Lanes, Progress
 from ib_bench.training.profiling import profiled
-from ib_bench.training.run import RunOperands, make_program_model
+from ib_bench.training.run import RunOperands, make_program_model, make_run_operands
 
 logger = logging.getLogger(__name__)
 
@@ -81,16 +81,7 @@ class Scheduler:
         self._profile_dir = profile_dir
         self._num_chunks = 0
         self._places: dict[int, Place] = {}
-        self._data = {
-            search.key: data.make_operands(
-                search.cell.automaton,
-                program.format,
-                search.cell.split,
-                program.padded_states,
-                program.padded_symbols,
-            )
-            for search in searches
-        }
+        self._data = {search.key: search.cell.make_data() for search in searches}
         self._parameters = num_parameters(make_program_model(program))
         first = searches[0]
         example = self._operands(Place(first, first.wanted()[0]))
@@ -193,12 +184,7 @@ class Scheduler:
         return [lane for _, _, lane in sorted(order)]
 
     def _operands(self, place: Place) -> RunOperands:
-        return RunOperands(
-            seed=np.uint32(place.key.seed),
-            learning_rate=np.float32(place.key.learning_rate),
-            num_samples=np.int32(place.key.size),
-            sampler=data.make_sampler(place.key.seed, self._data[place.search.key]),
-        )
+        return make_run_operands(self._data[place.search.key], *place.key)
 
     # --- outcomes into records ---
 

@@ -28,6 +28,18 @@ class RunOperands(NamedTuple):
     sampler: data.Sampler  # the cell's data under the same seed
 
 
+def make_run_operands(
+    cell_data: data.DataOperands, size: int, learning_rate: float, seed: int
+) -> RunOperands:
+    """Makes the operands of one run on a cell's data, `CellSpec.make_data`."""
+    return RunOperands(
+        seed=np.uint32(seed),
+        learning_rate=np.float32(learning_rate),
+        num_samples=np.int32(size),
+        sampler=data.make_sampler(seed, cell_data),
+    )
+
+
 class RunState(NamedTuple):
     """Where a run stands, always at the end of an evaluation."""
 
