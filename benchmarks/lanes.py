@@ -7,8 +7,6 @@ is the share of the device's peak that the matrix products take; give the peak o
 use (float32 here).
 """
 
-import json
-import pathlib
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,8 +14,9 @@ from typing import Any
 import numpy as np
 from absl import app, flags
 from rich.console import Console
-from rich.table import Table
 
+from benchmarks.layouts import LANES as LAYOUT
+from benchmarks.output import describe_machine, print_rows, write_json
 from benchmarks.rows import Row
 from benchmarks.worker import make_advance
 
@@ -79,26 +78,15 @@ def main(argv: Sequence[str]) -> None:
 
     console = Console(width=100)
     console.print(f"one {jax.devices()[0].device_kind}, JAX {jax.__version__}", highlight=False)
-    table = Table(title="training steps per second, summed over lanes, batch 64")
-    for column in ("row", "lanes", "steps/s", "TFLOP/s", "MFU", "compile and first chunk, s"):
-        table.add_column(column, justify="left" if column == "row" else "right")
     rows = []
     start = time.monotonic()
     for number, row in enumerate(ROWS, 1):
         for result in measure(row, start + BUDGET.value * number / len(ROWS)):
             rows.append(result)
-            mfu = "-" if result["mfu"] is None else f"{result['mfu']:.1%}"
-            table.add_row(
-                result["name"],
-                str(result["lanes"]),
-                f"{result['ours']:,.0f}",
-                f"{result['tflops']:.2f}",
-                mfu,
-                f"{result['first_chunk_seconds']:.0f}",
-            )
             if JSON.value:
-                pathlib.Path(JSON.value).write_text(json.dumps(rows, indent=1))
-    console.print(table)
+                about = describe_machine(device=jax.devices()[0].device_kind)
+                write_json(JSON.value, about, rows)
+    print_rows(LAYOUT, rows, console)
 
 
 if __name__ == "__main__":

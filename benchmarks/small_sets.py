@@ -8,13 +8,16 @@ One device, one run, both programs in turns; medians. Compile seconds of both, f
 import statistics
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from absl import app, flags
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.cells import make_study, with_one_validation_batch
+from benchmarks.layouts import SMALL_SETS
+from benchmarks.output import describe_machine, print_rows, write_json
 
+JSON = flags.DEFINE_string("json", None, "a file for the rows")
 ROUNDS = flags.DEFINE_integer("rounds", 5, "turns of each program")
 
 MODELS = (  # model, hidden, format
@@ -28,8 +31,8 @@ WHOLE_SIZES = (16, 32)  # as lanes choose them on a CPU
 EVAL_EVERY = 50
 
 
-def measure(model: str, hidden: int, format_name: str) -> dict[str, tuple[float, list[float]]]:
-    """Returns compile seconds and steps/s per size, of full batches and of few rows."""
+def measure(model: str, hidden: int, format_name: str) -> list[dict[str, Any]]:
+    """Returns a row of full batches and one of few rows: compile seconds, steps/s per size."""
     import jax
 
     from ib_bench.training.run import make_run, make_run_operands
@@ -61,10 +64,14 @@ def measure(model: str, hidden: int, format_name: str) -> dict[str, tuple[float,
                 started = time.perf_counter()
                 jax.block_until_ready(advance(state, run_of(size)))
                 rates[name, size].append(EVAL_EVERY / (time.perf_counter() - started))
-    return {
-        name: (compile_seconds[name], [statistics.median(rates[name, size]) for size in SIZES])
+    return [
+        {
+            "name": f"{model} {hidden} {format_name}, {name}",
+            "compile_seconds": compile_seconds[name],
+            **{str(size): statistics.median(rates[name, size]) for size in SIZES},
+        }
         for name in programs
-    }
+    ]
 
 
 def main(argv: Sequence[str]) -> None:
@@ -72,15 +79,10 @@ def main(argv: Sequence[str]) -> None:
     from ib_bench.training.devices import use_every_core
 
     use_every_core(1)
-    table = Table(title="training steps per second of one run on one core, batch 64")
-    table.add_column("model")
-    for column in ("", "compile s", *(f"N = {size:,}" for size in SIZES)):
-        table.add_column(column, justify="right")
-    for model, hidden, format_name in MODELS:
-        for name, (seconds, rates) in measure(model, hidden, format_name).items():
-            label = f"{model} {hidden} {format_name}"
-            table.add_row(label, name, f"{seconds:.1f}", *(f"{rate:,.0f}" for rate in rates))
-    Console(width=110).print(table)
+    rows = [row for model in MODELS for row in measure(*model)]
+    print_rows(SMALL_SETS, rows, Console(width=110))
+    if JSON.value:
+        write_json(JSON.value, describe_machine(), rows)
 
 
 if __name__ == "__main__":

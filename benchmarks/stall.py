@@ -16,12 +16,14 @@ from typing import Any
 
 from absl import app, flags
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.cells import make_study
+from benchmarks.layouts import STALL
+from benchmarks.output import describe_machine, print_rows, write_json
 from benchmarks.stall_rule import THRESHOLD, judge
 
 FOLDER = flags.DEFINE_string("folder", None, "where trajectories are kept", required=True)
+JSON = flags.DEFINE_string("json", None, "a file for the rows")
 STEPS = flags.DEFINE_integer("steps", 6_000, "budget of a run; twice that of configs/cpu.py")
 
 PATIENCE = (250, 500, 1000, 1500, 2000, 3000)
@@ -99,19 +101,21 @@ def main(argv: Sequence[str]) -> None:
             path.write_text(json.dumps(record(*cell)))
         cells.append(json.loads(path.read_text()))
         console.print(f"{cells[-1]['cell']}: {len(cells[-1]['runs'])} runs", highlight=False)
-    table = Table(title="stalled: training loss below 1e-4, best validation loss so many steps old")
-    for column in ("patience", "solved runs", "stopped before", "share", "steps of failed runs"):
-        table.add_column(column, justify="right")
+    rows = []
     for patience in PATIENCE:
         found = judge(cells, patience)
-        table.add_row(
-            f"{patience:,}",
-            str(found.solved),
-            str(found.lost),
-            f"{found.lost / max(1, found.solved):.1%}",
-            f"{found.kept / max(1, found.steps):.0%}",
+        rows.append(
+            {
+                "name": patience,
+                "solved": found.solved,
+                "lost": found.lost,
+                "lost_share": found.lost / max(1, found.solved),
+                "kept_share": found.kept / max(1, found.steps),
+            }
         )
-    console.print(table)
+    print_rows(STALL, rows, console)
+    if JSON.value:
+        write_json(JSON.value, describe_machine(), rows)
 
 
 if __name__ == "__main__":

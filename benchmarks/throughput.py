@@ -9,6 +9,7 @@ does. PyTorch is the better of one process with all threads and one process per 
 """
 
 import dataclasses
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -21,8 +22,9 @@ from typing import Any
 
 from absl import app, flags
 from rich.console import Console
-from rich.table import Table
 
+from benchmarks.layouts import THROUGHPUT
+from benchmarks.output import describe_machine, print_rows, write_json
 from benchmarks.rows import ROWS, Row
 
 JSON = flags.DEFINE_string("json", None, "a file for the rows")
@@ -107,38 +109,11 @@ def measure(row: Row, rounds: int, seconds: float, with_pytorch: bool) -> dict[s
     }
 
 
-def as_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Lays the rows out for a terminal."""
-    table = Table(title="training steps per second, batch 64, all cores")
-    for name in (
-        "row",
-        "ours",
-        "PyTorch",
-        "vmap",
-        "ours / PyTorch",
-        "GFLOP/s",
-        "of peak",
-        "spread",
-    ):
-        table.add_column(name, justify="left" if name == "row" else "right")
-    for row in rows:
-        table.add_row(
-            row["name"],
-            f"{row['ours']:,.1f}",
-            f"{row['pytorch']:,.1f}" if row["pytorch"] else "-",
-            f"{row['vmap']:,.1f}",
-            f"{row['ratio']:.2f}x" if row["ratio"] else "-",
-            f"{row['gflops']:.1f}",
-            f"{row['share_of_peak']:.0%}",
-            f"{row['spread']:.0%}",
-        )
-    return table
-
-
 def main(argv: Sequence[str]) -> None:
     del argv
-    console = Console(width=110)
+    console = Console(width=150)
     with_pytorch = importlib.util.find_spec("torch") is not None
+    torch = importlib.metadata.version("torch") if with_pytorch else None
     if not with_pytorch:
         console.print(
             "PyTorch is not installed (pip install -e '.\\[bench]'): measuring without it"
@@ -148,10 +123,10 @@ def main(argv: Sequence[str]) -> None:
         if re.search(ONLY.value, row.name):
             console.print(f"measuring {row.name}", highlight=False)
             rows.append(measure(row, ROUNDS.value, SECONDS.value, with_pytorch))
-    console.print(as_table(rows))
-    if JSON.value:
-        with open(JSON.value, "w") as file:
-            json.dump(rows, file, indent=1)
+            if JSON.value:  # what is measured stays, whatever comes
+                peak = statistics.median(row["peak"] for row in rows)
+                write_json(JSON.value, describe_machine(torch=torch, peak=peak), rows)
+    print_rows(THROUGHPUT, rows, console)
 
 
 if __name__ == "__main__":

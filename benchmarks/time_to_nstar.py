@@ -6,12 +6,13 @@
 The cell: parity, LSTM 64, outcome, uniform lengths; three learning rates, five seeds, the same
 data, budget, tolerance and stopping rules on both sides. The loop follows the paper's search, one
 run after the other, and leaves a size as soon as one run has solved it. ib_bench starts with an
-empty workdir and an empty compile cache, so its time holds every compilation.
+empty workdir and an empty compile cache, so its time holds every compilation; it is measured before
+the loop and after it. The last search has `optim.stall` besides, which the loop has not.
 """
 
-import json
+import importlib.metadata
 import os
-import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,9 @@ from typing import Any
 
 from absl import app, flags
 from rich.console import Console
-from rich.table import Table
+
+from benchmarks.layouts import TIME_TO_NSTAR
+from benchmarks.output import describe_machine, print_rows, write_json
 
 JSON = flags.DEFINE_string("json", None, "a file for the rows")
 STEPS = flags.DEFINE_integer("steps", 3_000, "budget of a run")
@@ -36,8 +39,14 @@ TOLERANCE = 0.05
 LEARNING_RATES = (3e-3, 1e-3, 3e-4)
 SEEDS = (10, 20, 30, 40, 50)
 
+SEARCHES = {
+    "cost_aware": {"search.policy": "cost_aware"},
+    "paper": {"search.policy": "paper"},
+    "cost_aware, stall": {"search.policy": "cost_aware", "optim.stall": 500},
+}
 
-def time_ours(length: int, policy: str) -> dict[str, Any]:
+
+def time_ours(length: int, search: dict[str, Any]) -> dict[str, Any]:
     """Runs `ib_bench run` in a process of its own; returns its time, steps and answer."""
     from ib_bench.configs import base
 
@@ -53,8 +62,8 @@ def time_ours(length: int, policy: str) -> dict[str, Any]:
             "grid.learning_rates": LEARNING_RATES,
             "grid.seeds": SEEDS,
             "search.tolerance": TOLERANCE,
-            "search.policy": policy,
             "lanes.compile_cache": "",
+            **search,
         }
         command = [sys.executable, "-m", "ib_bench", "run", f"--config={base.__file__}"]
         command += [f"--workdir={folder}"]
@@ -85,7 +94,7 @@ def time_pytorch(length: int) -> dict[str, Any]:
     split = make_split(2, length, "uniform", "uniform")
     search = SearchSpec("paper", 16_000_000, TOLERANCE, 1, 100, 50.0, (), False)
     known = Knowledge(min(split.num_train, STEPS.value * BATCH_SIZE))
-    torch.set_num_threads(1)  # quicker than two here: the matrices are small
+    torch.set_num_threads(_better_threads(length))
     started, total = time.perf_counter(), 0
     while sizes := propose(known, search):
         (size,) = sizes
@@ -107,6 +116,23 @@ def time_pytorch(length: int) -> dict[str, Any]:
         "probes": known.num_probes,
         "failed": len(known.failed),
     }
+
+
+def _better_threads(length: int) -> int:
+    """Returns one or all: where matrices are small, threads cost more than they bring."""
+    from benchmarks.pytorch_models import make_step
+    from benchmarks.rows import Row
+
+    times = {}
+    for threads in (1, len(os.sched_getaffinity(0))):
+        step = make_step(Row("lstm", HIDDEN, length), threads)
+        for _ in range(50):
+            step()
+        started = time.perf_counter()
+        for _ in range(200):
+            step()
+        times[threads] = time.perf_counter() - started
+    return min(times, key=times.get)
 
 
 def train_pytorch(length: int, size: int, learning_rate: float, seed: int) -> tuple[bool, int]:
@@ -155,40 +181,52 @@ def train_pytorch(length: int, size: int, learning_rate: float, seed: int) -> tu
     return False, STEPS.value
 
 
+def measure(length: int) -> list[dict[str, Any]]:
+    """Returns a row per search of ours; the loop's figures stand in each."""
+    found = {name: [time_ours(length, search)] for name, search in SEARCHES.items()}
+    loop = time_pytorch(length) if PYTORCH.value else {}
+    for name, search in SEARCHES.items():
+        found[name].append(time_ours(length, search))
+    rows = []
+    for name, turns in found.items():
+        times = [turn["seconds"] for turn in turns]
+        ours, pytorch = statistics.median(times), loop.get("seconds")
+        rows.append(
+            {
+                "name": f"L={length}, {name}",
+                "ours": ours,
+                "pytorch": pytorch,
+                "vmap": None,
+                "ratio": pytorch and pytorch / ours,
+                "share_of_peak": None,
+                "spread": (max(times) - min(times)) / ours,
+                "budget": STEPS.value,
+                **{key: turns[0][key] for key in ("steps", "probes", "failed")},
+                "nstar": _bracket(turns[0]),
+                "pytorch_steps": loop.get("steps"),
+                "pytorch_probes": loop.get("probes"),
+                "pytorch_failed": loop.get("failed"),
+                "pytorch_nstar": loop and _bracket(loop) or None,
+            }
+        )
+    return rows
+
+
+def _bracket(found: dict[str, Any]) -> str:
+    if found["nstar"] is None:
+        return "not learned"
+    return f"{found['nstar']} ({found['largest_failed']}, {found['nstar']}]"
+
+
 def main(argv: Sequence[str]) -> None:
     del argv
-    console = Console(width=110)
     rows = []
     for length in LENGTHS.value:
-        for name, measured in _measured(length):
-            console.print(f"L={length} {name}: {measured['seconds']:.0f} s", highlight=False)
-            rows.append({"name": name, "length": length, **measured})
-    table = Table(title=f"time to N*: parity, LSTM {HIDDEN}, outcome, {STEPS.value:,} steps a run")
-    for column in ("L", "search", "seconds", "training steps", "probes", "failed", "N*", "ratio"):
-        table.add_column(column, justify="left" if column == "search" else "right")
-    for row in rows:
-        ours = next(r for r in rows if r["length"] == row["length"])
-        row["ratio"] = row["seconds"] / ours["seconds"]
-        table.add_row(
-            str(row["length"]),
-            row["name"],
-            f"{row['seconds']:.0f}",
-            f"{row['steps']:,}",
-            str(row["probes"]),
-            str(row["failed"]),
-            f"{row['nstar']} ({row['largest_failed']}, {row['nstar']}]" if row["nstar"] else "-",
-            f"{row['ratio']:.1f}x",
-        )
-    console.print(table)
+        rows += measure(length)
+        print_rows(TIME_TO_NSTAR, rows, Console(width=130))
     if JSON.value:
-        pathlib.Path(JSON.value).write_text(json.dumps(rows, indent=1))
-
-
-def _measured(length: int):
-    yield "ib_bench, cost_aware", time_ours(length, "cost_aware")
-    yield "ib_bench, paper", time_ours(length, "paper")
-    if PYTORCH.value:
-        yield "PyTorch loop, paper", time_pytorch(length)
+        torch = importlib.metadata.version("torch") if PYTORCH.value else None
+        write_json(JSON.value, describe_machine(torch=torch), rows)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,12 @@ from benchmarks.rows import BATCH_SIZE, MODULUS, Row
 def make_lanes(row: Row, kind: str):
     """Returns advance(): trains ib_bench's lanes for a chunk and returns the steps done.
 
-    "ours" is what `ib_bench run` uses; "vmap" is plain jit(vmap) of four runs on one device.
+    "ours" is what `ib_bench run` uses; "vmap" is plain jit(vmap) of a few runs on one device.
     """
     from ib_bench.training.devices import use_every_core
 
     use_every_core(1 if kind == "vmap" else 0)
-    lanes = {"strategy": "vmap", "per_device": 4} if kind == "vmap" else {}
+    lanes = {"strategy": "vmap", "per_device": 2 if _is_slow(row) else 4} if kind == "vmap" else {}
     return make_advance(row, **lanes)[0]
 
 
@@ -42,7 +42,7 @@ def make_advance(row: Row, **lanes):
         model__layers=row.layers or 1,
         model__heads=row.heads or 1,
         optim__batch_size=BATCH_SIZE,
-        optim__eval_every=50,
+        optim__eval_every=10 if _is_slow(row) else 50,
         **{f"lanes__{key}": value for key, value in lanes.items()},
     )
     (cell,) = study.cells
@@ -60,6 +60,11 @@ def make_advance(row: Row, **lanes):
         return len(runs) * cell.program.eval_every
 
     return advance, population.num_lanes
+
+
+def _is_slow(row: Row) -> bool:
+    """Whether a step takes a good part of a second, so that a chunk should be short."""
+    return row.flops > 5e9
 
 
 def make_peak():

@@ -7,7 +7,7 @@ from ib_bench.data.dataset import (
     make_arrays,
     make_operands,
     make_sampler,
-    training_batch,
+    training_batches,
     validation_batch,
     whole_batch,
 )
@@ -30,7 +30,7 @@ __all__ = [
     "make_split",
     "num_inputs",
     "num_positions",
-    "training_batch",
+    "training_batches",
     "validation_batch",
     "whole_batch",
 ]

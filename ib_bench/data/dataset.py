@@ -124,10 +124,15 @@ def track_states(symbols_BT: jax.Array, operands: DataOperands) -> jax.Array:
     return states_TB.T
 
 
-def training_batch(
-    sampler: Sampler, format_name: str, step: jax.Array, num_samples: jax.Array, batch_size: int
+def training_batches(
+    sampler: Sampler,
+    format_name: str,
+    first_step: jax.Array,
+    num_steps: int,
+    num_samples: jax.Array,
+    batch_size: int,
 ) -> Batch:
-    """Makes the batch of a training step.
+    """Makes the batches of a few training steps in a row.
 
     An epoch visits every sample once in a fresh order; the last, smaller batch of an epoch is kept
     (its missing rows have no weight); for N <= batch_size each step is the full data set.
@@ -135,16 +140,27 @@ def training_batch(
     Args:
       sampler: the cell's data.
       format_name: a name in `FORMATS`.
-      step: int32 scalar, counted from 0 over the whole run.
+      first_step: int32 scalar, counted from 0 over the whole run.
+      num_steps: how many batches.
       num_samples: int32 scalar, N.
       batch_size: rows of a batch.
+
+    Returns:
+      A `Batch` of [num_steps, batch_size, T].
     """
     steps_per_epoch = (num_samples + batch_size - 1) // batch_size
-    epoch, step_of_epoch = step // steps_per_epoch, step % steps_per_epoch
-    place_B = step_of_epoch * batch_size + jnp.arange(batch_size)
-    words = mix(sampler.order_words + mix(epoch.astype(jnp.uint32) + 1))
-    index_B = permute_index(jnp.minimum(place_B, num_samples - 1), num_samples, words)
-    return _formatted(sampler, format_name, index_B, sampler.operands.train, place_B < num_samples)
+
+    def rows_of(step):
+        epoch, step_of_epoch = step // steps_per_epoch, step % steps_per_epoch
+        place_B = step_of_epoch * batch_size + jnp.arange(batch_size)
+        words = mix(sampler.order_words + mix(epoch.astype(jnp.uint32) + 1))
+        index_B = permute_index(jnp.minimum(place_B, num_samples - 1), num_samples, words)
+        return index_B, place_B < num_samples
+
+    rows = jax.vmap(rows_of)(first_step + jnp.arange(num_steps))
+    index_N, valid_N = (leaf.ravel() for leaf in rows)
+    batch = _formatted(sampler, format_name, index_N, sampler.operands.train, valid_N)
+    return jax.tree.map(lambda leaf: leaf.reshape(num_steps, batch_size, -1), batch)
 
 
 def whole_batch(sampler: Sampler, format_name: str, num_samples: jax.Array, num_rows: int) -> Batch:

@@ -4,8 +4,8 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from ib_bench.models.embedding import select_rows
-from ib_bench.models.recurrence import sequential
+from ib_bench.models.embedding import narrow_product, select_rows
+from ib_bench.models.recurrence import recurrent
 
 
 class LSTM(nn.Module):
@@ -31,16 +31,52 @@ class LSTM(nn.Module):
         table_VG = embedding_VH @ input_HG + input_bias_G + hidden_bias_G
         gates_TBG = select_rows(table_VG, tokens_BT.T)
 
-        def step(state, gates_BG):
-            hidden_BH, cell_BH = state
-            i, f, g, o = jnp.split(gates_BG + hidden_BH @ hidden_HG, 4, axis=-1)
-            cell_BH = nn.sigmoid(f) * cell_BH + nn.sigmoid(i) * jnp.tanh(g)
-            return nn.sigmoid(o) * jnp.tanh(cell_BH), cell_BH
-
         zeros_BH = jnp.zeros((tokens_BT.shape[0], H))
-        hidden_TBH, _ = sequential(step, (zeros_BH, zeros_BH), gates_TBG)
-        logits_TBV = hidden_TBH @ head_HV + head_bias_V
+        hidden_TBH = recurrent(_step, hidden_HG, None, zeros_BH, gates_TBG, ())
+        logits_TBV = narrow_product(hidden_TBH, head_HV) + head_bias_V
         return logits_TBV.swapaxes(0, 1)
+
+
+@jax.custom_vjp
+def _cell(gates_BG, cell_BH):
+    return _cell_forward(gates_BG, cell_BH)[0]
+
+
+def _cell_forward(gates_BG, cell_BH):
+    # sigmoid(x) = (1 + tanh(x / 2)) / 2: one function of all gates.
+    half_G = jnp.where(_is_tanh(gates_BG), 1.0, 0.5)
+    active_BG = jnp.tanh(gates_BG * half_G) * half_G + (1 - half_G)
+    i, f, g, o = jnp.split(active_BG, 4, axis=-1)
+    new_BH = f * cell_BH + i * g
+    tanh_BH = jnp.tanh(new_BH)
+    return (o * tanh_BH, new_BH), (active_BG, cell_BH, tanh_BH)
+
+
+def _cell_backward(kept, grads):
+    active_BG, cell_BH, tanh_BH = kept
+    grad_hidden_BH, grad_cell_BH = grads
+    i, f, g, o = jnp.split(active_BG, 4, axis=-1)
+    grad_BH = grad_cell_BH + grad_hidden_BH * o * (1 - tanh_BH * tanh_BH)
+    grad_active_BG = jnp.concatenate(
+        [grad_BH * g, grad_BH * cell_BH, grad_BH * i, grad_hidden_BH * tanh_BH], axis=-1
+    )
+    # tanh' = (1 - a) (1 + a), sigmoid' = (1 - a) a.
+    slope_BG = (1 - active_BG) * (active_BG + _is_tanh(active_BG))
+    return grad_active_BG * slope_BG, grad_BH * f
+
+
+_cell.defvjp(_cell_forward, _cell_backward)
+
+
+def _is_tanh(gates_BG):
+    """1 where a gate is g."""
+    H = gates_BG.shape[-1] // 4
+    return jnp.repeat(jnp.array([0.0, 0.0, 1.0, 0.0]), H)
+
+
+def _step(gates_BG, cell_BH, mark):
+    del mark
+    return _cell(gates_BG, cell_BH)
 
 
 def make_lstm(*, num_inputs: int, num_outputs: int, max_positions: int, hidden: int) -> nn.Module:

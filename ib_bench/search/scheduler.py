@@ -23,6 +23,7 @@ from ib_bench.results import LaneSteps, ProbeRecord, RunRecord, Seconds, Store
 from ib_bench.results.environment import describe_software
 from ib_bench.search.cell import CellSearch, Probe, RunKey, cost_of
 from ib_bench.specs import LanesSpec, OptimSpec, OutSpec, ProgramSpec
+from ib_bench.training.calibrate import calibrated
 from ib_bench.training.checkpoint import Checkpoint
 from ib_bench.training.lanes import Lanes, Progress
 from ib_bench.training.profiling import profiled
@@ -86,6 +87,7 @@ class Scheduler:
         first = searches[0]
         example = self._operands(Place(first, first.wanted()[0]))
         num_runs = sum(len(search.wanted()) for search in searches)
+        lanes_spec = calibrated(program, lanes_spec, num_runs, example)
         self._lanes = Lanes(program, lanes_spec, num_runs, example)
         folder: epath.Path = store.workdir / "checkpoints" / program.key
         self._checkpoint = Checkpoint(folder)

@@ -19,16 +19,21 @@ def use_every_core(num_devices: int = 0) -> None:
     jax.config.update("jax_default_matmul_precision", "highest")
 
 
-def keep_compiled(folder: str) -> None:
-    """Keeps compiled programs for the next start.
+def cache_folder(folder: str) -> str:
+    """Returns where things are kept for the next start, "" for nowhere.
 
     Args:
-      folder: where; "auto" for the user's cache folder, "" for nowhere.
+      folder: `lanes.compile_cache`: a folder, "auto" for the user's cache folder, or "".
     """
-    if folder == "auto":
-        root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        folder = os.path.join(root, "ib_bench", "compiled")
-    if folder:
+    if folder != "auto":
+        return folder
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(root, "ib_bench", "compiled")
+
+
+def keep_compiled(folder: str) -> None:
+    """Keeps compiled programs for the next start; `folder` as in `cache_folder`."""
+    if folder := cache_folder(folder):
         jax.config.update("jax_compilation_cache_dir", folder)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 

@@ -26,6 +26,13 @@ _WHOLE_SIZES = (16, 32)  # rows of the steps for small N, see `make_run`
 _MOST_VMAP_LANES = 64  # per device, unless `lanes.per_device` says otherwise
 
 
+def choose_strategy(spec: LanesSpec) -> str:
+    """Returns how lanes share a device, "map" or "vmap"; "auto" goes by the platform."""
+    if spec.strategy != "auto":
+        return spec.strategy
+    return STRATEGIES.get(jax.local_devices()[0].platform, "vmap")
+
+
 class Progress(NamedTuple):
     """Where one run stands after a chunk; see `RunState`."""
 
@@ -58,9 +65,7 @@ class Lanes:
         """
         self.program = program
         self.devices = device_axis.choose_devices(spec.devices)
-        platform = self.devices[0].platform
-        auto = STRATEGIES.get(platform, "vmap")
-        self.strategy = auto if spec.strategy == "auto" else spec.strategy
+        self.strategy = choose_strategy(spec)
         self.compile_seconds = 0.0
         whole_sizes = _WHOLE_SIZES if self.strategy == "map" else ()
         self._run = make_run(

@@ -88,6 +88,7 @@ def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
     spec = program
     model = make_program_model(program)
     max_positions = data.num_positions(spec.format, spec.padded_length)
+    block_steps = int(__import__("os").environ.get("BLOCK", "1"))
     adam = optax.scale_by_adam(b1=spec.beta1, b2=spec.beta2, eps=spec.epsilon)
 
     def logits_of(params, batch, operands):
@@ -119,12 +120,10 @@ def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
     def advance(state: RunState, operands: RunOperands) -> RunState:
         sampler, num_samples = operands.sampler, operands.num_samples
 
-        def train(carry: Carry, batch_of: Callable[[jax.Array], data.Batch]) -> Carry:
+        def train(carry: Carry, num_steps: int, batch_of: Callable[[Any], data.Batch]) -> Carry:
             def train_step(k, carry):
                 params, adam_state, loss_sum = carry
-                with jax.named_scope("data"):
-                    batch = batch_of(k)
-                loss, grads = jax.value_and_grad(loss_fn)(params, batch, operands)
+                loss, grads = jax.value_and_grad(loss_fn)(params, batch_of(k), operands)
                 with jax.named_scope("optimizer"):
                     updates, adam_state = adam.update(grads, adam_state)
                     params = jax.tree.map(
@@ -132,18 +131,26 @@ def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
                     )
                 return params, adam_state, loss_sum + loss
 
-            return jax.lax.fori_loop(0, spec.eval_every, train_step, carry)
+            return jax.lax.fori_loop(0, num_steps, train_step, carry)
 
         def train_on_batches(carry):
-            def batch_of(k):
-                step = state.step + k
-                return data.training_batch(sampler, spec.format, step, num_samples, spec.batch_size)
+            def train_block(block, carry):
+                with jax.named_scope("data"):
+                    batches = data.training_batches(
+                        sampler,
+                        spec.format,
+                        state.step + block * block_steps,
+                        block_steps,
+                        num_samples,
+                        spec.batch_size,
+                    )
+                return train(carry, block_steps, lambda k: jax.tree.map(lambda b: b[k], batches))
 
-            return train(carry, batch_of)
+            return jax.lax.fori_loop(0, spec.eval_every // block_steps, train_block, carry)
 
         def train_on_whole(carry, num_rows):
             batch = jax.tree.map(lambda leaf: leaf[:num_rows], whole)
-            return train(carry, lambda k: batch)
+            return train(carry, spec.eval_every, lambda k: batch)
 
         if whole_sizes:
             with jax.named_scope("data"):

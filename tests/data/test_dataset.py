@@ -17,7 +17,7 @@ from ib_bench.data import (
     make_operands,
     make_sampler,
     make_split,
-    training_batch,
+    training_batches,
     validation_batch,
 )
 from ib_bench.data.bijection import make_digit_key
@@ -167,7 +167,8 @@ def operands_of(task, format_name):
 
 @functools.partial(quick_jit, static_argnames=("format_name", "batch_size"))
 def _train_rows(sampler, step, num_samples, format_name, batch_size):
-    return training_batch(sampler, format_name, step, num_samples, batch_size)
+    batches = training_batches(sampler, format_name, step, 1, num_samples, batch_size)
+    return jax.tree.map(lambda leaf: leaf[0], batches)
 
 
 def train_rows(seed, operands, step, num_samples, format_name="acot", batch_size=BATCH_SIZE):
@@ -231,6 +232,19 @@ def test_up_to_a_batch_each_step_is_the_full_data_set(num_samples):
         assert [sorted(words) for words in epoch_words(num_samples, epoch)] == [
             sorted(first_words(num_samples))
         ]
+
+
+@pytest.mark.parametrize("num_samples", [3, 4, 22, 37])
+def test_batches_made_together_are_those_made_one_by_one(num_samples):
+    """Also where an epoch ends in between."""
+    operands = operands_of(TASK, "acot")
+    sampler, first, num_steps = make_sampler(10, operands), 4, 30
+    make = functools.partial(quick_jit, static_argnums=(1, 3, 5))(training_batches)
+    together = make(sampler, "acot", np.int32(first), num_steps, np.int32(num_samples), BATCH_SIZE)
+    for k in range(num_steps):
+        alone = train_rows(np.uint32(10), operands, np.int32(first + k), np.int32(num_samples))
+        for part, other in zip(together, alone, strict=True):
+            assert (np.asarray(part[k]) == np.asarray(other)).all()
 
 
 def test_every_epoch_has_a_fresh_order():

@@ -1,0 +1,110 @@
+"""The tables of all benchmarks, by the name of their JSON file and of their place in README.md."""
+
+from benchmarks.output import Column, Layout
+
+_RATE, _TIMES, _SHARE = "{:,.0f}", "{:.2f}x", "{:.0%}"
+
+THROUGHPUT = Layout(
+    "training steps per second, batch 64, all cores",
+    (
+        Column("model, positions", "name"),
+        Column("ib_bench", "ours", "{:,.1f}"),
+        Column("PyTorch", "pytorch", "{:,.1f}"),
+        Column("its best form", "pytorch_form"),
+        Column("jit(vmap)", "vmap", "{:,.1f}"),
+        Column("ib_bench / PyTorch", "ratio", _TIMES),
+        Column("ib_bench / vmap", "ratio_vmap", _TIMES),
+        Column("GFLOP/s", "gflops", "{:.1f}"),
+        Column("of peak", "share_of_peak", _SHARE),
+        Column("spread", "spread", _SHARE),
+    ),
+)
+TIME_TO_NSTAR = Layout(
+    "wall seconds to N*: parity, LSTM 64, outcome",
+    (
+        Column("cell, search", "name"),
+        Column("ib_bench", "ours", "{:.1f}"),
+        Column("PyTorch loop", "pytorch", "{:.1f}"),
+        Column("ratio", "ratio", "{:.1f}x"),
+        Column("spread", "spread", _SHARE),
+        Column("training steps", "steps", "{:,}"),
+        Column("of the loop", "pytorch_steps", "{:,}"),
+        Column("N*", "nstar"),
+        Column("of the loop", "pytorch_nstar"),
+    ),
+)
+POLICIES = Layout(
+    "400 synthetic cells, to 5 %, a failed probe costs 50 learned ones",
+    (
+        Column("policy", "name"),
+        Column("failed probes", "failed", "{:.2f}"),
+        Column("learned probes", "learned", "{:.2f}"),
+        Column("cost", "cost", "{:.1f}"),
+        Column("failed, of paper's", "failed_share", _SHARE),
+        Column("cost, of paper's", "cost_share", _SHARE),
+    ),
+)
+SMALL_SETS = Layout(
+    "training steps per second of one run on one core, batch 64",
+    (
+        Column("model, program", "name"),
+        Column("compile s", "compile_seconds", "{:.1f}"),
+        Column("N = 12", "12", _RATE),
+        Column("N = 24", "24", _RATE),
+        Column("N = 50", "50", _RATE),
+        Column("N = 1,000", "1000", _RATE),
+    ),
+)
+BREAKDOWN = Layout(
+    "where the time of a chunk goes",
+    (
+        Column("model", "name"),
+        Column("matrix products", "matrix products", _SHARE),
+        Column("element-wise", "element-wise", _SHARE),
+        Column("optimizer", "optimizer", _SHARE),
+        Column("data making", "data making", _SHARE),
+        Column("evaluation", "evaluation", _SHARE),
+        Column("host", "host", _SHARE),
+    ),
+)
+STALL = Layout(
+    "a run stalls: training loss below 1e-4, best validation loss so many steps old",
+    (
+        Column("patience", "name", "{:,}"),
+        Column("solved runs", "solved"),
+        Column("stopped before", "lost"),
+        Column("share", "lost_share", "{:.1%}"),
+        Column("steps of failed runs", "kept_share", _SHARE),
+    ),
+)
+STARTS = Layout(
+    "compile seconds of configs/quick.py, summed over its programs",
+    (
+        Column("start", "name"),
+        Column("programs", "programs"),
+        Column("compile s", "compile_seconds", "{:.1f}"),
+        Column("share", "share", _SHARE),
+    ),
+)
+LANES = Layout(
+    "training steps per second against lanes on one device, batch 64",
+    (
+        Column("model, positions", "name"),
+        Column("lanes", "lanes"),
+        Column("steps/s", "ours", _RATE),
+        Column("TFLOP/s", "tflops", "{:.2f}"),
+        Column("MFU", "mfu", "{:.1%}"),
+        Column("compile and first chunk, s", "first_chunk_seconds", _RATE),
+    ),
+)
+
+LAYOUTS = {
+    "throughput": THROUGHPUT,
+    "time_to_nstar": TIME_TO_NSTAR,
+    "policies": POLICIES,
+    "small_sets": SMALL_SETS,
+    "breakdown": BREAKDOWN,
+    "starts": STARTS,
+    "stall": STALL,
+    "lanes": LANES,
+}

@@ -1,0 +1,105 @@
+"""Outcomes stay what they were: faster code, the same verdicts, steps and losses.
+
+`outcomes.json` was written by commit c35921b, before the work on speed. It changes only together
+with PROTOCOL_VERSION: `python tests/executors/test_outcomes.py` writes it anew.
+"""
+
+import json
+import pathlib
+import tempfile
+
+import pytest
+from ib_bench.configs import base
+
+from ib_bench.configure import make_study
+from ib_bench.executors.local import run_study
+from ib_bench.results import Store
+from ib_bench.training.devices import keep_compiled, use_every_core
+
+EXPECTED = pathlib.Path(__file__).with_suffix("").with_name("outcomes.json")
+
+SMALL = {"optim.eval_every": 100, "grid.learning_rates": (3e-3, 1e-3), "grid.seeds": (10, 20)}
+STUDIES = {
+    # Sets of 16 rows, of 32 and of whole batches.
+    "dense_ssm": {
+        "model.name": "dense_ssm",
+        "model.hidden": 32,
+        "task.modulus": (2, 3),
+        "data.padded_symbols": (3,),
+        "optim.steps": 1000,
+    },
+    "lstm": {"model.name": "lstm", "model.hidden": 32, "data.format": "acot", "optim.steps": 1500},
+    # Epochs of three steps and of seven, whose last batch is not full.
+    "transformer": {
+        "model.name": "transformer",
+        "model.hidden": 32,
+        "model.layers": 1,
+        "model.heads": 2,
+        "task.modulus": 3,
+        "data.format": "cot",
+        "data.length_distribution": "fixed",
+        "optim.steps": 500,
+        "optim.threshold": 0.02,
+        "search.policy": "grid",
+        "search.sizes": (150, 50),
+    },
+}
+
+
+def study_of(keys):
+    config = base.get_config()
+    config.unlock()
+    for key, value in {**SMALL, **keys}.items():
+        group, name = key.split(".")
+        spans = isinstance(config[group][name], tuple) and not isinstance(value, tuple)
+        config[group][name] = (value,) if spans else value
+    return make_study(config.lock())
+
+
+def outcomes_of(keys, workdir):
+    """Runs a study; returns each cell's answer and every run that came to an end of its own."""
+    store = Store(workdir)
+    store.prepare()
+    run_study(study_of(keys), store, lambda chunk: None, lambda: False)
+    found = {}
+    for cell in store.cells():
+        probes = [store.probe(cell.cell_key, summary.size) for summary in cell.probes]
+        runs = [
+            (probe.size, run)
+            for probe in probes
+            for run in probe.runs
+            if run.outcome != "cancelled"
+        ]
+        found[cell.cell_key] = {
+            "answer": [cell.status, cell.nstar, cell.largest_failed],
+            "verdicts": [[probe.size, probe.verdict] for probe in probes],
+            "runs": [
+                [size, run.learning_rate, run.seed, run.outcome, run.steps, run.best_step]
+                for size, run in runs
+            ],
+            "losses": [run.best_loss for _, run in runs],
+        }
+    return found
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_outcomes_are_what_they_were(name, tmp_path):
+    expected = json.loads(EXPECTED.read_text())[name]
+    found = outcomes_of(STUDIES[name], tmp_path)
+    for cell in (*expected.values(), *found.values()):
+        cell["losses"] = pytest.approx(cell["losses"], rel=1e-2)
+    assert found == expected
+
+
+def _write() -> None:
+    use_every_core(2)
+    keep_compiled("auto")
+    found = {}
+    for name, keys in STUDIES.items():
+        with tempfile.TemporaryDirectory() as workdir:
+            found[name] = outcomes_of(keys, workdir)
+    EXPECTED.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    _write()
