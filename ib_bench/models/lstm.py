@@ -4,7 +4,8 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from ib_bench.models.embedding import narrow_product, select_rows
+from ib_bench.models.embedding import select_rows
+from ib_bench.models.linear import linear
 from ib_bench.models.recurrence import recurrent
 
 
@@ -33,7 +34,7 @@ class LSTM(nn.Module):
 
         zeros_BH = jnp.zeros((tokens_BT.shape[0], H))
         hidden_TBH = recurrent(_step, hidden_HG, None, zeros_BH, gates_TBG, ())
-        logits_TBV = narrow_product(hidden_TBH, head_HV) + head_bias_V
+        logits_TBV = linear(hidden_TBH, head_HV) + head_bias_V
         return logits_TBV.swapaxes(0, 1)
 
 
