@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from ib_bench.models.embedding import MAX_ONE_HOT, one_hot, select_rows
+from ib_bench.models.linear import linear
 from ib_bench.models.recurrence import linear_recurrence, sequential
 
 # Up to here every symbol's matrix is applied to every state and the right one kept: products of
@@ -51,7 +52,7 @@ class DenseSSM(nn.Module):
             else:
                 transition_TBHH = transposed_VHH[tokens_TB][:, :, None]
             states_TBH = linear_recurrence(transition_TBHH, start_BH, method="sequential")
-        logits_TBV = states_TBH @ head_HV + head_bias_V
+        logits_TBV = linear(states_TBH, head_HV) + head_bias_V
         return logits_TBV.swapaxes(0, 1)
 
 

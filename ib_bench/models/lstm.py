@@ -33,13 +33,14 @@ class LSTM(nn.Module):
         gates_TBG = select_rows(table_VG, tokens_BT.T)
 
         zeros_BH = jnp.zeros((tokens_BT.shape[0], H))
-        hidden_TBH = recurrent(_step, hidden_HG, None, zeros_BH, gates_TBG, ())
+        hidden_TBH = recurrent(_cell, hidden_HG, zeros_BH, gates_TBG)
         logits_TBV = linear(hidden_TBH, head_HV) + head_bias_V
         return logits_TBV.swapaxes(0, 1)
 
 
 @jax.custom_vjp
 def _cell(gates_BG, cell_BH):
+    """Returns h_t and c_t. Its gradient is written out, so that little is kept for the way back."""
     return _cell_forward(gates_BG, cell_BH)[0]
 
 
@@ -73,11 +74,6 @@ def _is_tanh(gates_BG):
     """1 where a gate is g."""
     H = gates_BG.shape[-1] // 4
     return jnp.repeat(jnp.array([0.0, 0.0, 1.0, 0.0]), H)
-
-
-def _step(gates_BG, cell_BH, mark):
-    del mark
-    return _cell(gates_BG, cell_BH)
 
 
 def make_lstm(*, num_inputs: int, num_outputs: int, max_positions: int, hidden: int) -> nn.Module:

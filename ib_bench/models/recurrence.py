@@ -38,61 +38,44 @@ def sequential(step: Callable, start, inputs) -> jax.Array:
     return jax.lax.scan(body, start, inputs)[1]
 
 
-Step = Callable[[jax.Array, Any, Any], tuple[jax.Array, Any]]
+Step = Callable[[jax.Array, Any], tuple[jax.Array, Any]]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def recurrent(
-    step: Step,
-    weights_HG: jax.Array,
-    first_BG: jax.Array | None,
-    cell: Any,
-    inputs_TBG: jax.Array | None,
-    marks: Any,
-) -> jax.Array:
-    """Runs h_t, c_t = step(h_{t-1} W + x_t, c_{t-1}, m_t) over time and returns all h_t.
+def recurrent(step: Step, weights_HG: jax.Array, cell: Any, inputs_TBG: jax.Array) -> jax.Array:
+    """Runs h_t, c_t = step(h_{t-1} W + x_t, c_{t-1}) over time from h_0 = 0; returns all h_t.
 
-    As `sequential`, and cheaper to train: the gradient of W is one product after the loop instead
-    of one a step, and the product of h_0 is the caller's to simplify.
+    As `sequential`, and cheaper to train: h_0 is never multiplied, and the gradient of W is one
+    product after the loop instead of one a step.
 
     Args:
-      step: elementwise, (product_BG, c, m) -> (h_BH, c); closes over no traced value. What its own
+      step: elementwise, (sum_BG, c) -> (h_BH, c); closes over no traced value. What its own
         derivative keeps is kept for every t.
       weights_HG: W.
-      first_BG: h_0 W, or None where h_0 is zero.
-      cell: c_0, a pytree of [B, ...], may be empty.
-      inputs_TBG: x_1..x_T, or None for none.
-      marks: m_1..m_T, a pytree of [T, B, ...] without a gradient, may be empty.
+      cell: c_0, a pytree of [B, ...].
+      inputs_TBG: x_1..x_T.
 
     Returns:
       float32[T, B, H].
     """
-    return _recurrent_forward(step, weights_HG, first_BG, cell, inputs_TBG, marks)[0]
+    return _recurrent_forward(step, weights_HG, cell, inputs_TBG)[0]
 
 
-def _recurrent_forward(step, weights_HG, first_BG, cell, inputs_TBG, marks):
-    def pulled(product_BG, cell, now):
-        input_BG, mark = now
-        terms = [term for term in (product_BG, input_BG) if term is not None]
-        return jax.vjp(lambda product, cell: step(product, cell, mark), sum(terms[1:], terms[0]), cell)
-
-    def body(state, now):
+def _recurrent_forward(step, weights_HG, cell, inputs_TBG):
+    def body(state, input_BG):
         hidden_BH, cell = state
-        state, pull = pulled(hidden_BH @ weights_HG, cell, now)
+        state, pull = jax.vjp(step, hidden_BH @ weights_HG + input_BG, cell)
         return state, (state[0], pull)
 
-    first, later = _split_first((inputs_TBG, marks))
-    state, first_pull = pulled(first_BG, cell, first)
-    _, (hidden_SBH, pulls) = _scan(body, state, later)
+    state, first_pull = jax.vjp(step, inputs_TBG[0], cell)
+    _, (hidden_SBH, pulls) = _scan(body, state, inputs_TBG[1:])
     hidden_TBH = jnp.concatenate([state[0][None], hidden_SBH])
-    # Empty tuples for the arguments that want a gradient.
-    wanted = jax.tree.map(lambda _: (), (first_BG, inputs_TBG))
-    return hidden_TBH, (weights_HG, hidden_TBH, state[1], first_pull, pulls, wanted)
+    return hidden_TBH, (weights_HG, hidden_TBH, state[1], first_pull, pulls)
 
 
 def _recurrent_backward(step, kept, grad_TBH):
     del step
-    weights_HG, hidden_TBH, cell, first_pull, pulls, wanted = kept
+    weights_HG, hidden_TBH, cell, first_pull, pulls = kept
 
     def body(grads, now):
         (grad_BH, grad_cell), (add_BH, pull) = grads, now
@@ -103,17 +86,10 @@ def _recurrent_backward(step, kept, grad_TBH):
 
     nothing = jax.tree.map(jnp.zeros_like, (hidden_TBH[0], cell))
     (grad_BH, grad_cell), grad_SBG = _scan(body, nothing, (grad_TBH[1:], pulls), reverse=True)
-    grad_first_BG, grad_cell = first_pull((grad_BH + grad_TBH[0], grad_cell))
+    grad_BG, grad_cell = first_pull((grad_BH + grad_TBH[0], grad_cell))
     H, G = weights_HG.shape
     grad_HG = hidden_TBH[:-1].reshape(-1, H).T @ grad_SBG.reshape(-1, G)
-    first_wanted, inputs_wanted = (part is not None for part in wanted)
-    return (
-        grad_HG,
-        grad_first_BG if first_wanted else None,
-        grad_cell,
-        jnp.concatenate([grad_first_BG[None], grad_SBG]) if inputs_wanted else None,
-        None,
-    )
+    return grad_HG, grad_cell, jnp.concatenate([grad_BG[None], grad_SBG])
 
 
 recurrent.defvjp(_recurrent_forward, _recurrent_backward)
@@ -124,10 +100,6 @@ def _scan(body, start, inputs, reverse=False):
     num_steps = len(jax.tree.leaves(inputs)[0])
     unroll = num_steps if num_steps <= MAX_UNROLLED else 2
     return jax.lax.scan(body, start, inputs, reverse=reverse, unroll=max(1, unroll))
-
-
-def _split_first(tree):
-    return jax.tree.map(lambda leaf: leaf[0], tree), jax.tree.map(lambda leaf: leaf[1:], tree)
 
 
 def linear_recurrence(

@@ -37,9 +37,7 @@ class Transformer(nn.Module):
             mixed_RH = attend(qkv_RG.reshape(B, T, 3, self.heads, -1)).reshape(B * T, H)
             rows_RH += _dense(H, kernel_init=residual, name=f"attention_out_{layer}")(mixed_RH)
             normed_RH = nn.LayerNorm(epsilon=_EPSILON, name=f"norm_mlp_{layer}")(rows_RH)
-            wide_RF = nn.gelu(
-                _dense(4 * H, kernel_init=normal, name=f"mlp_in_{layer}")(normed_RH)
-            )
+            wide_RF = nn.gelu(_dense(4 * H, kernel_init=normal, name=f"mlp_in_{layer}")(normed_RH))
             rows_RH += _dense(H, kernel_init=residual, name=f"mlp_out_{layer}")(wide_RF)
         rows_RH = nn.LayerNorm(epsilon=_EPSILON, name="norm_out")(rows_RH)
         head = _dense(self.num_outputs, use_bias=False, kernel_init=normal, name="head")

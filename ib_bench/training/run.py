@@ -61,6 +61,8 @@ class Run(NamedTuple):
     advance: Callable[[RunState, RunOperands], RunState]  # `eval_every` steps, then an evaluation
 
 
+_MAX_BLOCK = 64  # steps whose batches are made together: few large operations, little memory
+
 Carry = tuple[Any, optax.ScaleByAdamState, jax.Array]  # params, Adam's state, sum of the losses
 
 
@@ -88,7 +90,7 @@ def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
     spec = program
     model = make_program_model(program)
     max_positions = data.num_positions(spec.format, spec.padded_length)
-    block_steps = int(__import__("os").environ.get("BLOCK", "1"))
+    block_steps = max(k for k in range(1, _MAX_BLOCK + 1) if spec.eval_every % k == 0)
     adam = optax.scale_by_adam(b1=spec.beta1, b2=spec.beta2, eps=spec.epsilon)
 
     def logits_of(params, batch, operands):
