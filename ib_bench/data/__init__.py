@@ -12,12 +12,20 @@ from ib_bench.data.dataset import (
     whole_batch,
 )
 from ib_bench.data.formats import FORMATS, Batch, num_inputs, num_positions
-from ib_bench.data.lengths import DISTRIBUTIONS, VALIDATION_LENGTHS, Split, lengths_of, make_split
+from ib_bench.data.lengths import (
+    DISTRIBUTIONS,
+    MAX_VALIDATION,
+    VALIDATION_LENGTHS,
+    Split,
+    lengths_of,
+    make_split,
+)
 
 __all__ = [
     "DISTRIBUTIONS",
     "FORMATS",
     "MAX_LENGTH",
+    "MAX_VALIDATION",
     "VALIDATION_LENGTHS",
     "Batch",
     "DataOperands",

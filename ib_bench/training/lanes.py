@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ib_bench.data import MAX_VALIDATION
 from ib_bench.specs import LanesSpec, ProgramSpec
 from ib_bench.training import devices as device_axis
 from ib_bench.training.run import RunOperands, RunState, make_run
@@ -67,10 +68,11 @@ class Lanes:
         self.devices = device_axis.choose_devices(spec.devices)
         self.strategy = choose_strategy(spec)
         self.compile_seconds = 0.0
-        whole_sizes = _WHOLE_SIZES if self.strategy == "map" else ()
-        self._run = make_run(
-            program, tuple(rows for rows in whole_sizes if rows < program.batch_size)
-        )
+        if self.strategy == "map":
+            self._run = make_run(program, tuple(n for n in _WHOLE_SIZES if n < program.batch_size))
+        else:
+            blocks = -(-MAX_VALIDATION // program.batch_size)
+            self._run = make_run(program, num_validation_blocks=blocks)
         self._example = example
         self._budget = device_axis.free_memory(self.devices[0])
         if self._budget is not None:

@@ -77,7 +77,11 @@ def make_program_model(program: ProgramSpec) -> Model:
     )
 
 
-def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
+def make_run(
+    program: ProgramSpec,
+    whole_sizes: tuple[int, ...] = (),
+    num_validation_blocks: int | None = None,
+) -> Run:
     """Builds the functions of a program; both are pure and traceable under any transformation.
 
     Args:
@@ -86,6 +90,9 @@ def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
         once per chunk and trained on whole, in as few rows as it fits in; most interesting N are
         small, and on a CPU a step of 16 rows takes well under half the time of one of 64.
         The branch is real only outside `jax.vmap`: leave it empty there.
+      num_validation_blocks: batches of an evaluation, those past the validation set without weight;
+        None for as many as the cell has. A fixed number lets an accelerator run the loop without
+        asking the host, and costs nothing where lanes are batched and wait for the largest anyway.
     """
     spec = program
     model = make_program_model(program)
@@ -190,7 +197,9 @@ def make_run(program: ProgramSpec, whole_sizes: tuple[int, ...] = ()) -> Run:
             terms = jnp.stack([loss_BT, right_BT, jnp.ones_like(loss_BT)])
             return sums + jnp.sum(terms * batch.weights_BT, axis=(1, 2))
 
-        num_blocks = (sampler.operands.num_validation + spec.batch_size - 1) // spec.batch_size
+        num_blocks = num_validation_blocks
+        if num_blocks is None:
+            num_blocks = (sampler.operands.num_validation + spec.batch_size - 1) // spec.batch_size
         sums = jax.lax.fori_loop(0, num_blocks, add_block, jnp.zeros(3))
         return sums[0] / sums[2], sums[1] / sums[2]
 

@@ -69,6 +69,15 @@ def test_a_run_started_in_the_middle_of_others_is_bitwise_the_same(study, four_l
     assert progress[0].step == 5 * cell.optim.eval_every
 
 
+def test_with_vmap_all_loops_but_one_run_without_asking_the_host(study):
+    """The one walks the order of an epoch into [0, N), once for dozens of steps."""
+    lanes = make_lanes(study, strategy="vmap", devices=1, per_device=3)
+    loops = [line for line in lanes.program_text().splitlines() if " while(" in line]
+    asking = [line for line in loops if "known_trip_count" not in line]
+    assert len(loops) > 2
+    assert len(asking) == 1 and "/data/" in asking[0]
+
+
 def test_vmap_agrees_with_map(study, alone):
     lanes = make_lanes(study, strategy="vmap", devices=2, per_device=3)
     runs = {k: operands_of(study.cells[0], seed=10 * k + 10) for k in range(6)}
