@@ -6,6 +6,10 @@
 All contestants of a row take turns in one run, each alone on the machine, in processes of their
 own; medians over the rounds count, and ratios, because absolute times depend on what else a machine
 does. PyTorch is the better of one process with all threads and one process per core.
+
+    .venv/bin/python -m benchmarks.throughput --platform=gpu --peak_tflops=67
+
+measures one device of a GPU or TPU instead: throughput and MFU against 1 to 1,024 lanes.
 """
 
 import dataclasses
@@ -23,13 +27,17 @@ from typing import Any
 from absl import app, flags
 from rich.console import Console
 
-from benchmarks.layouts import THROUGHPUT
+from benchmarks import lanes
+from benchmarks.layouts import LANES, THROUGHPUT
 from benchmarks.output import describe_machine, print_rows, write_json
 from benchmarks.rows import ROWS, Row
 
 JSON = flags.DEFINE_string("json", None, "a file for the rows")
 ROUNDS = flags.DEFINE_integer("rounds", 5, "turns of each contestant")
 SECONDS = flags.DEFINE_float("seconds", 1.5, "of one turn, at least")
+PLATFORM = flags.DEFINE_enum("platform", "cpu", ["cpu", "gpu", "tpu"], "what to measure on")
+PEAK = flags.DEFINE_float("peak_tflops", None, "gpu, tpu: peak of one device at float32, for MFU")
+BUDGET = flags.DEFINE_float("budget", 240.0, "gpu, tpu: seconds; what is left is not measured")
 ONLY = flags.DEFINE_string("only", "", "only rows whose name matches this regular expression")
 
 CORES = len(os.sched_getaffinity(0))
@@ -112,6 +120,13 @@ def measure(row: Row, rounds: int, seconds: float, with_pytorch: bool) -> dict[s
 def main(argv: Sequence[str]) -> None:
     del argv
     console = Console(width=150)
+    if PLATFORM.value == "cpu":
+        _against_pytorch(console)
+    else:
+        _against_lanes(console)
+
+
+def _against_pytorch(console: Console) -> None:
     with_pytorch = importlib.util.find_spec("torch") is not None
     torch = importlib.metadata.version("torch") if with_pytorch else None
     if not with_pytorch:
@@ -127,6 +142,29 @@ def main(argv: Sequence[str]) -> None:
                 peak = statistics.median(row["peak"] for row in rows)
                 write_json(JSON.value, describe_machine(torch=torch, peak=peak), rows)
     print_rows(THROUGHPUT, rows, console)
+
+
+def _against_lanes(console: Console) -> None:
+    from ib_bench.training.devices import keep_compiled, use_every_core
+
+    use_every_core(1)
+    keep_compiled("auto")
+    import jax
+
+    device = jax.devices()[0]
+    if device.platform != PLATFORM.value:
+        sys.exit(
+            f"--platform={PLATFORM.value}: JAX finds only a {device.platform} here; install its "
+            f"build for the {PLATFORM.value} (pip install -U 'jax[cuda12]' or 'jax[tpu]')"
+        )
+    chosen = tuple(row for row in lanes.ROWS if re.search(ONLY.value, row.name))
+    rows = []
+    for result in lanes.measure_rows(chosen, SECONDS.value, BUDGET.value, PEAK.value):
+        console.print(f"{result['name']}: {result['lanes']} lanes", highlight=False)
+        rows.append(result)
+        if JSON.value:
+            write_json(JSON.value, describe_machine(device=device.device_kind), rows)
+    print_rows(LANES, rows, console)
 
 
 if __name__ == "__main__":

@@ -33,14 +33,17 @@ class LSTM(nn.Module):
         gates_TBG = select_rows(table_VG, tokens_BT.T)
 
         zeros_BH = jnp.zeros((tokens_BT.shape[0], H))
-        hidden_TBH = recurrent(_cell, hidden_HG, zeros_BH, gates_TBG)
+        hidden_TBH = recurrent(lstm_cell, hidden_HG, zeros_BH, gates_TBG)
         logits_TBV = linear(hidden_TBH, head_HV) + head_bias_V
         return logits_TBV.swapaxes(0, 1)
 
 
 @jax.custom_vjp
-def _cell(gates_BG, cell_BH):
-    """Returns h_t and c_t. Its gradient is written out, so that little is kept for the way back."""
+def lstm_cell(gates_BG, cell_BH):
+    """Maps gates float32[B, 4 H] (i, f, g, o, before activation) and c_{t-1} to h_t and c_t.
+
+    Its gradient is written out, so that little is kept for the way back.
+    """
     return _cell_forward(gates_BG, cell_BH)[0]
 
 
@@ -67,7 +70,7 @@ def _cell_backward(kept, grads):
     return grad_active_BG * slope_BG, grad_BH * f
 
 
-_cell.defvjp(_cell_forward, _cell_backward)
+lstm_cell.defvjp(_cell_forward, _cell_backward)
 
 
 def _is_tanh(gates_BG):

@@ -1,11 +1,17 @@
 """The LSTM is PyTorch's: its equations, its initialisation."""
 
+import functools
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from quick_models import init, quick_jit, random_params
 from scipy import stats
 
 from ib_bench.models import make_model
+from ib_bench.models.lstm import lstm_cell
+from ib_bench.models.recurrence import MAX_UNROLLED, recurrent, sequential
 
 
 def make(num_inputs, hidden, num_outputs=5):
@@ -41,6 +47,35 @@ def test_logits_equal_a_loop_step_by_step(num_inputs):
     logits_BTV = quick_jit(model.apply)(params, tokens_BT)
     expected = np.stack([step_by_step(params, row) for row in tokens_BT])
     np.testing.assert_allclose(logits_BTV, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("num_steps", [1, 2, 5, MAX_UNROLLED + 1, MAX_UNROLLED + 2, 20])
+def test_gradients_are_those_of_a_plain_scan(num_steps):
+    """Unrolled or not, with an even or an odd number of steps left for a loop unrolled by two."""
+    B, H = 3, 4
+    draw = np.random.RandomState(num_steps)
+    weights, cell, inputs, pull = (
+        draw.randn(*shape).astype(np.float32)
+        for shape in ((H, 4 * H), (B, H), (num_steps, B, 4 * H), (num_steps, B, H))
+    )
+
+    def plain(weights_HG, cell_BH, inputs_TBG):
+        def step(state, input_BG):
+            hidden_BH, cell_BH = state
+            i, f, g, o = jnp.split(input_BG + hidden_BH @ weights_HG, 4, axis=-1)
+            cell_BH = jax.nn.sigmoid(f) * cell_BH + jax.nn.sigmoid(i) * jnp.tanh(g)
+            return jax.nn.sigmoid(o) * jnp.tanh(cell_BH), cell_BH
+
+        return sequential(step, (jnp.zeros_like(cell_BH), cell_BH), inputs_TBG)[0]
+
+    def loss(run):
+        return lambda *args: jnp.sum(run(*args) * pull)
+
+    found = jax.value_and_grad(loss(functools.partial(recurrent, lstm_cell)), (0, 1, 2))
+    expected = quick_jit(jax.value_and_grad(loss(plain), (0, 1, 2)))(weights, cell, inputs)
+    found = quick_jit(found)(weights, cell, inputs)
+    for part, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(part, other, rtol=1e-4, atol=1e-4)
 
 
 def test_parameters_are_uniform_and_the_embedding_is_normal_as_in_pytorch():

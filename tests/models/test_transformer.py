@@ -120,3 +120,26 @@ def test_parameters_are_drawn_as_in_gpt2():
             scale = 0.02 / np.sqrt(2 * layers) if into_stream else 0.02
             fit = stats.kstest(leaf.ravel(), stats.norm(scale=scale).cdf)
             assert fit.pvalue > 1e-4, name
+
+
+@pytest.mark.parametrize("num_positions", [1, 2, 7])
+def test_the_gradient_of_attention_is_that_of_its_formula(num_positions):
+    B, heads, size = 2, 3, 4
+    draw = np.random.RandomState(num_positions)
+    qkv = draw.randn(B, num_positions, 3, heads, size).astype(np.float32)
+    pull = draw.randn(B, num_positions, heads, size).astype(np.float32)
+
+    def formula(qkv):
+        query, key, value = jnp.moveaxis(qkv, 2, 0)
+        scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / np.sqrt(size)
+        causal = np.tril(np.ones((num_positions, num_positions), bool))
+        weights = jax.nn.softmax(jnp.where(causal, scores, -1e9))
+        return jnp.einsum("bhqk,bkhd->bqhd", weights, value)
+
+    def loss(attention):
+        return lambda qkv: jnp.sum(attention(qkv) * pull)
+
+    found = quick_jit(jax.value_and_grad(loss(attend)))(qkv)
+    expected = quick_jit(jax.value_and_grad(loss(formula)))(qkv)
+    for part, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(part, other, rtol=1e-4, atol=1e-5)
