@@ -67,7 +67,7 @@ def get_config() -> ConfigDict:
     config.lanes = ConfigDict()
     config.lanes.strategy = "auto"  # map (one after the other), vmap (batched); auto: by platform
     config.lanes.devices = 0  # devices to use; 0 is all (on a CPU: one per core)
-    config.lanes.per_device = 0  # lanes per device; 0 chooses; cut until they fit in memory
+    config.lanes.per_device = 0  # lanes per device; 0 tries out what is best; cut to fit in memory
     config.lanes.memory_fraction = 0.8  # of the free memory that lanes may take
 
     # Where compiled programs are kept for the next start: a folder, "auto" (the user's cache

@@ -1,7 +1,13 @@
-"""What the benchmarks count: operations of a step, and what a stall rule would have done."""
+"""What the benchmarks count: operations of a step, runs a stall rule would stop; their tables."""
+
+import json
+import pathlib
 
 import pytest
 
+from benchmarks.layouts import LAYOUTS
+from benchmarks.output import describe_machine, write_json
+from benchmarks.readme import FOLDER, fill_in
 from benchmarks.rows import ROWS, Row
 from benchmarks.stall_rule import judge, stops
 
@@ -41,3 +47,33 @@ def test_operations_are_those_of_the_matrix_products():
 
 def test_rows_have_names_of_their_own():
     assert len({row.name for row in ROWS}) == len(ROWS) == 14
+
+
+def test_a_table_is_put_between_its_marks_and_the_text_around_it_stays(tmp_path):
+    row = {"name": "paper", "failed": 3.756, "learned": 8.5, "cost": 196.3, "cost_share": 1.0}
+    about = describe_machine(peak=100.4) | {"date": "2026-11-30", "commit": "0123456789" * 4}
+    write_json(str(tmp_path / "policies.json"), about, [row])
+    text = "before\n<!-- policies -->old<!-- /policies -->\nafter <!-- lanes --><!-- /lanes -->"
+    found = fill_in(text, tmp_path)
+    assert found.startswith("before\n") and "old" not in found
+    assert "| paper | 3.76 | 8.50 | 196.3 | - | 100% |" in found
+    assert "Measured 2026-11-30" in found and "peak 100 GFLOP/s" in found
+    assert "commit 01234567." in found
+    assert found.endswith("Not measured yet.\n\n<!-- /lanes -->")
+    assert fill_in(found, tmp_path) == found
+
+
+def test_the_tables_of_the_readme_are_those_that_were_measured():
+    text = (FOLDER / "README.md").read_text()
+    assert fill_in(text, FOLDER / "measured") == text
+    for name in LAYOUTS:
+        assert f"<!-- {name} -->" in text
+
+
+def test_every_measured_row_has_a_name_and_says_where_it_was_measured():
+    paths = list(pathlib.Path(FOLDER / "measured").glob("*.json"))
+    assert paths
+    for path in paths:
+        found = json.loads(path.read_text())
+        assert {"date", "cores", "python", "jax", "commit"} <= set(found["about"])
+        assert all("name" in row for row in found["rows"])

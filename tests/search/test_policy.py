@@ -2,11 +2,11 @@
 
 import dataclasses
 import functools
-import math
 import random
 
 import pytest
 
+from benchmarks.synthetic import compare, nstars
 from ib_bench.search.policy import POLICIES, Knowledge, best_cut, is_closed, propose
 from ib_bench.specs import SearchSpec
 
@@ -37,15 +37,10 @@ def ask(search, learned, max_size=16_000_000):
     raise AssertionError("the policy never ends")
 
 
-def synthetic_cells(count):
-    draw = random.Random(0)
-    return [round(math.exp(draw.uniform(math.log(5), math.log(5e6)))) for _ in range(count)]
-
-
 @pytest.mark.parametrize("policy", SEARCHES)
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_the_bracket_holds_nstar_and_is_as_narrow_as_asked(policy, width):
-    for nstar in [*range(1, 61), *synthetic_cells(30)]:
+    for nstar in [*range(1, 61), *nstars(30)]:
         known = ask(make_search(policy, width=width), lambda size, n=nstar: size >= n)
         assert known.low < nstar <= known.high
         assert is_closed(known, 0.05)
@@ -179,15 +174,10 @@ def test_the_paper_divides_by_a_thousand_then_bisects():
 
 
 def test_cost_aware_needs_fewer_failed_probes_and_less_than_the_paper():
-    spent = {}
-    for policy in SEARCHES:
-        found = [
-            ask(make_search(policy), lambda size, n=n: size >= n) for n in synthetic_cells(400)
-        ]
-        failed = sum(len(known.failed) for known in found)
-        spent[policy] = failed, 50 * failed + sum(len(known.learned) for known in found)
-    assert spent["cost_aware"][0] <= 0.60 * spent["paper"][0]
-    assert spent["cost_aware"][1] <= 0.65 * spent["paper"][1]
+    paper, cost_aware = compare(("paper", "cost_aware"), num_cells=400)
+    assert paper["failed"] > 3 and paper["learned"] > 3  # the reconstruction as it is known
+    assert cost_aware["failed_share"] <= 0.60
+    assert cost_aware["cost_share"] <= 0.65
 
 
 def test_grid_tries_every_size_and_reports_contradictions():
