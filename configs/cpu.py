@@ -21,6 +21,8 @@ def get_config():
     )
     config.optim.steps = 3000
     config.optim.eval_every = 250
+    # None of 200 solved runs would have been stopped by this (benchmarks/README.md).
+    config.optim.stall = 500
     config.grid.learning_rates = (3e-3, 1e-3)
     config.grid.seeds = (10, 20)
     config.search.tolerance = 0.1

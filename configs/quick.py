@@ -25,6 +25,8 @@ def get_config():
     )
     config.optim.steps = 1500
     config.optim.eval_every = 100
+    # None of 200 solved runs would have been stopped by this (benchmarks/README.md).
+    config.optim.stall = 500
     config.grid.learning_rates = (3e-3, 1e-3)
     config.grid.seeds = (10, 20)
     # A failed probe here costs four runs of 1,500 steps, a learned one a few hundred steps.
