@@ -42,7 +42,7 @@ def make_advance(row: Row, **lanes):
         model__layers=row.layers or 1,
         model__heads=row.heads or 1,
         optim__batch_size=BATCH_SIZE,
-        optim__eval_every=10 if _is_slow(row) else 50,
+        optim__eval_every=_steps_of_chunk(row),
         **{f"lanes__{key}": value for key, value in lanes.items()},
     )
     (cell,) = study.cells
@@ -65,6 +65,13 @@ def make_advance(row: Row, **lanes):
 def _is_slow(row: Row) -> bool:
     """Whether a step takes a good part of a second, so that a chunk should be short."""
     return row.flops > 5e9
+
+
+def _steps_of_chunk(row: Row) -> int:
+    """The default of `optim.eval_every` where a chunk of so many steps takes under a second."""
+    if _is_slow(row):
+        return 10
+    return 250 if row.flops < 1e8 else 50
 
 
 def make_peak():

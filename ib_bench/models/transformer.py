@@ -8,6 +8,7 @@ from ib_bench.models.embedding import select_rows
 from ib_bench.models.linear import linear
 
 _EPSILON = 1e-5  # of layer norms, as in GPT-2
+_in_memory = jax.lax.optimization_barrier  # made here once, not inside what uses it
 _INIT = 0.02  # GPT-2's standard deviation; residual outputs are scaled by 1 / sqrt(2 layers)
 
 
@@ -86,8 +87,6 @@ def _attend_backward(kept, grad):
 
 
 attend.defvjp(_attend_forward, _attend_backward)
-
-_in_memory = jax.lax.optimization_barrier
 
 
 def _heads_first(qkv):

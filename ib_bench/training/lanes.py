@@ -171,11 +171,11 @@ class Lanes:
             (jax.eval_shape(self._run.init, self._example), _as_arrays(self._example)),
         )
         mask = jax.ShapeDtypeStruct(self._shape, jnp.bool_)
-        compiled = []
+        options, compiled = device_axis.compiler_options(self.devices[0]), []
         for fn in (init, advance):
             fn = device_axis.on_all(fn, self.devices, donate_argnums=(0,))
             try:
-                compiled.append(fn.lower(*shapes, mask).compile())
+                compiled.append(fn.lower(*shapes, mask).compile(compiler_options=options))
             except jax.errors.JaxRuntimeError as error:
                 if self.per_device > 1 and "RESOURCE_EXHAUSTED" in str(error):
                     return self.per_device // 2
