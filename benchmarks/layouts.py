@@ -2,6 +2,8 @@
 
 from benchmarks.output import Column, Layout
 
+# Of `ib_bench.training.profiling`, which needs JAX; tables do not.
+_KINDS = ("matrix products", "element-wise", "optimizer", "data making", "evaluation", "host")
 _RATE, _TIMES, _SHARE = "{:,.0f}", "{:.2f}x", "{:.0%}"
 
 THROUGHPUT = Layout(
@@ -49,22 +51,14 @@ SMALL_SETS = Layout(
     (
         Column("model, program", "name"),
         Column("compile s", "compile_seconds", "{:.1f}"),
-        Column("N = 12", "12", _RATE),
-        Column("N = 24", "24", _RATE),
-        Column("N = 50", "50", _RATE),
-        Column("N = 1,000", "1000", _RATE),
+        *(Column(f"N = {size:,}", str(size), _RATE) for size in (12, 24, 50, 1000)),
     ),
 )
 BREAKDOWN = Layout(
     "where the time of a chunk goes",
     (
         Column("model", "name"),
-        Column("matrix products", "matrix products", _SHARE),
-        Column("element-wise", "element-wise", _SHARE),
-        Column("optimizer", "optimizer", _SHARE),
-        Column("data making", "data making", _SHARE),
-        Column("evaluation", "evaluation", _SHARE),
-        Column("host", "host", _SHARE),
+        *(Column(kind, kind, _SHARE) for kind in _KINDS),
     ),
 )
 STALL = Layout(

@@ -13,7 +13,7 @@ import jax
 from etils import epath
 
 from ib_bench.specs import LanesSpec, ProgramSpec
-from ib_bench.training.devices import cache_folder
+from ib_bench.training.devices import cache_folder, choose_devices
 from ib_bench.training.lanes import Lanes, choose_strategy
 from ib_bench.training.run import RunOperands
 
@@ -37,12 +37,12 @@ def calibrated(
     """
     if spec.per_device or choose_strategy(spec) != "vmap":
         return spec
-    device = jax.local_devices()[0]
-    name = f"{program.key} {device.device_kind} jax {jax.__version__}"
+    devices = choose_devices(spec.devices)
+    name = f"{program.key} {devices[0].device_kind} jax {jax.__version__}"
     folder = cache_folder(spec.compile_cache)
     path = epath.Path(folder) / "lanes.json" if folder else None
     known = json.loads(path.read_text()) if path and path.exists() else {}
-    wanted = -(-num_runs // (spec.devices or jax.local_device_count()))
+    wanted = -(-num_runs // len(devices))
     found = known.get(name)
     if found is None or (found["lanes"] == found["most"] < wanted):  # room to grow since then
         short = dataclasses.replace(program, eval_every=_STEPS)
@@ -78,7 +78,7 @@ def best_number(rate_of: Callable[[int], float | None], most: int) -> int:
 
 
 def _rate(program: ProgramSpec, spec: LanesSpec, lanes: int, example: RunOperands) -> float | None:
-    population = Lanes(program, spec, lanes * (spec.devices or jax.local_device_count()), example)
+    population = Lanes(program, spec, lanes * len(choose_devices(spec.devices)), example)
     if population.per_device < lanes:
         return None
     runs = dict.fromkeys(range(population.num_lanes), example)

@@ -1,7 +1,7 @@
 """Outcomes stay what they were: faster code, the same verdicts, steps and losses.
 
 `outcomes.json` was written by commit c35921b, before the work on speed. It changes only together
-with PROTOCOL_VERSION: `python tests/executors/test_outcomes.py` writes it anew.
+with PROTOCOL_VERSION: `PYTHONPATH=. python tests/executors/test_outcomes.py` writes it anew.
 """
 
 import json
@@ -9,58 +9,52 @@ import pathlib
 import tempfile
 
 import pytest
-from ib_bench.configs import base
 
-from ib_bench.configure import make_study
+from benchmarks.cells import make_study
 from ib_bench.executors.local import run_study
 from ib_bench.results import Store
 from ib_bench.training.devices import keep_compiled, use_every_core
 
 EXPECTED = pathlib.Path(__file__).with_suffix("").with_name("outcomes.json")
 
-SMALL = {"optim.eval_every": 100, "grid.learning_rates": (3e-3, 1e-3), "grid.seeds": (10, 20)}
+SMALL = {"optim__eval_every": 100, "grid__learning_rates": (3e-3, 1e-3), "grid__seeds": (10, 20)}
 STUDIES = {
     # Sets of 16 rows, of 32 and of whole batches.
     "dense_ssm": {
-        "model.name": "dense_ssm",
-        "model.hidden": 32,
-        "task.modulus": (2, 3),
-        "data.padded_symbols": (3,),
-        "optim.steps": 1000,
+        "model__name": "dense_ssm",
+        "model__hidden": 32,
+        "task__modulus": (2, 3),
+        "data__padded_symbols": (3,),
+        "optim__steps": 1000,
     },
-    "lstm": {"model.name": "lstm", "model.hidden": 32, "data.format": "acot", "optim.steps": 1500},
+    "lstm": {
+        "model__name": "lstm",
+        "model__hidden": 32,
+        "data__format": "acot",
+        "optim__steps": 1500,
+    },
     # Epochs of three steps and of seven, whose last batch is not full.
     "transformer": {
-        "model.name": "transformer",
-        "model.hidden": 32,
-        "model.layers": 1,
-        "model.heads": 2,
-        "task.modulus": 3,
-        "data.format": "cot",
-        "data.length_distribution": "fixed",
-        "optim.steps": 500,
-        "optim.threshold": 0.02,
-        "search.policy": "grid",
-        "search.sizes": (150, 50),
+        "model__name": "transformer",
+        "model__hidden": 32,
+        "model__layers": 1,
+        "model__heads": 2,
+        "task__modulus": 3,
+        "data__format": "cot",
+        "data__length_distribution": "fixed",
+        "optim__steps": 500,
+        "optim__threshold": 0.02,
+        "search__policy": "grid",
+        "search__sizes": (150, 50),
     },
 }
-
-
-def study_of(keys):
-    config = base.get_config()
-    config.unlock()
-    for key, value in {**SMALL, **keys}.items():
-        group, name = key.split(".")
-        spans = isinstance(config[group][name], tuple) and not isinstance(value, tuple)
-        config[group][name] = (value,) if spans else value
-    return make_study(config.lock())
 
 
 def outcomes_of(keys, workdir):
     """Runs a study; returns each cell's answer and every run that came to an end of its own."""
     store = Store(workdir)
     store.prepare()
-    run_study(study_of(keys), store, lambda chunk: None, lambda: False)
+    run_study(make_study(**SMALL, **keys), store, lambda chunk: None, lambda: False)
     found = {}
     for cell in store.cells():
         probes = [store.probe(cell.cell_key, summary.size) for summary in cell.probes]
