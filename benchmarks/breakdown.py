@@ -9,7 +9,6 @@ every core. One chunk a model; the shares of a chunk sum to 1.
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from absl import app, flags
 from rich.console import Console
 
+from benchmarks.cells import run_command
 from benchmarks.layouts import BREAKDOWN
 from benchmarks.output import describe_machine, print_rows, write_json
 
@@ -31,8 +31,6 @@ MODELS = (
 
 def profile(model: dict[str, Any]) -> dict[str, Any]:
     """Returns the shares of a chunk."""
-    from ib_bench.configs import base
-
     keys = {
         "task.modulus": 5,
         "optim.steps": 750,
@@ -42,10 +40,10 @@ def profile(model: dict[str, Any]) -> dict[str, Any]:
         **{f"model.{key}": value for key, value in model.items()},
     }
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "ib_bench", "run", f"--config={base.__file__}"]
-        command += [f"--workdir={folder}/work", f"--profile_dir={folder}/profile"]
-        command += [f"--config.{key}={value}" for key, value in keys.items()]
-        subprocess.run(command, check=True, capture_output=True)
+        command = run_command(f"{folder}/work", keys)
+        subprocess.run(
+            [*command, f"--profile_dir={folder}/profile"], check=True, capture_output=True
+        )
         (path,) = pathlib.Path(folder).glob("profile/*/breakdown.json")
         shares = json.loads(path.read_text())
     layers = f" x {model['layers']}" if "layers" in model else ""

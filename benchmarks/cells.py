@@ -1,5 +1,9 @@
 """Cells of the benchmarks: `configs/base.py` with some keys set."""
 
+import sys
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 
@@ -21,3 +25,12 @@ def make_study(**keys):
 def with_one_validation_batch(cell_data):
     """Cuts evaluation down to one batch, so that training steps are what is measured."""
     return cell_data._replace(num_validation=np.int32(64))
+
+
+def run_command(workdir: str, keys: Mapping[str, Any]) -> list[str]:
+    """Returns the command that runs `configs/base.py` with these dotted keys set."""
+    from ib_bench.configs import base
+
+    command = [sys.executable, "-m", "ib_bench", "run", f"--config={base.__file__}"]
+    command += [f"--workdir={workdir}"]
+    return command + [f"--config.{key}={value}" for key, value in keys.items()]

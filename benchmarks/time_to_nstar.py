@@ -14,7 +14,6 @@ import importlib.metadata
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from typing import Any
 from absl import app, flags
 from rich.console import Console
 
+from benchmarks.cells import run_command
 from benchmarks.layouts import TIME_TO_NSTAR
 from benchmarks.output import describe_machine, print_rows, write_json
 
@@ -48,8 +48,6 @@ SEARCHES = {
 
 def time_ours(length: int, search: dict[str, Any]) -> dict[str, Any]:
     """Runs `ib_bench run` in a process of its own; returns its time, steps and answer."""
-    from ib_bench.configs import base
-
     from ib_bench.results import Store
 
     with tempfile.TemporaryDirectory() as folder:
@@ -65,9 +63,7 @@ def time_ours(length: int, search: dict[str, Any]) -> dict[str, Any]:
             "lanes.compile_cache": "",
             **search,
         }
-        command = [sys.executable, "-m", "ib_bench", "run", f"--config={base.__file__}"]
-        command += [f"--workdir={folder}"]
-        command += [f"--config.{key}={value}" for key, value in settings.items()]
+        command = run_command(folder, settings)
         started = time.perf_counter()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         seconds = time.perf_counter() - started
