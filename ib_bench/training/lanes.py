@@ -9,6 +9,7 @@ stay in the cache of a CPU core; "vmap" batches them, as a GPU or TPU wants it.
 import logging
 import time
 from collections.abc import Collection, Mapping
+from concurrent import futures
 from typing import Any, NamedTuple
 
 import jax
@@ -171,17 +172,21 @@ class Lanes:
             (jax.eval_shape(self._run.init, self._example), _as_arrays(self._example)),
         )
         mask = jax.ShapeDtypeStruct(self._shape, jnp.bool_)
-        options, compiled = device_axis.compiler_options(self.devices[0]), []
-        for fn in (init, advance):
-            fn = device_axis.on_all(fn, self.devices, donate_argnums=(0,))
-            try:
-                compiled.append(fn.lower(*shapes, mask).compile(compiler_options=options))
-            except jax.errors.JaxRuntimeError as error:
-                if self.per_device > 1 and "RESOURCE_EXHAUSTED" in str(error):
-                    return self.per_device // 2
-                raise
+        options = device_axis.compiler_options(self.devices[0])
+        lowered = [
+            device_axis.on_all(fn, self.devices, donate_argnums=(0,)).lower(*shapes, mask)
+            for fn in (init, advance)
+        ]
+        try:
+            with futures.ThreadPoolExecutor() as pool:  # much of a compilation uses one core only
+                self._init_fn, self._advance_fn = pool.map(
+                    lambda fn: fn.compile(compiler_options=options), lowered
+                )
+        except jax.errors.JaxRuntimeError as error:
+            if self.per_device > 1 and "RESOURCE_EXHAUSTED" in str(error):
+                return self.per_device // 2
+            raise
         self.compile_seconds += time.monotonic() - started
-        self._init_fn, self._advance_fn = compiled
         memory = self._advance_fn.memory_analysis()
         if self._budget is None or memory is None or self.per_device == 1:
             return self.per_device
