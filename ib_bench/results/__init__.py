@@ -2,6 +2,7 @@
 
 from ib_bench.results.record import (
     CellRecord,
+    Extrapolation,
     LaneSteps,
     ProbeRecord,
     ProbeSummary,
@@ -12,6 +13,7 @@ from ib_bench.results.store import Store
 
 __all__ = [
     "CellRecord",
+    "Extrapolation",
     "LaneSteps",
     "ProbeRecord",
     "ProbeSummary",

@@ -26,6 +26,8 @@ class RunRecord:
     best_step: int
     best_accuracy: float  # validation accuracy there
     train_loss: float | None  # mean over the last steps before the last evaluation
+    # Accuracy when the run ended, at each of `data.evaluation_lengths`; empty where not evaluated.
+    accuracy_at: list[float] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +78,26 @@ class ProbeSummary:
 
 
 @dataclasses.dataclass(frozen=True)
+class Extrapolation:
+    """Accuracy beyond the training lengths, of the run with the lowest validation loss at the
+    largest N that has one (paper, section 4). Accuracies are raw; chance stands beside them."""
+
+    size: int  # N
+    learning_rate: float
+    seed: int
+    lengths: list[int]
+    accuracy: list[float]
+    chance: list[float]  # of the best constant guess at these lengths
+    num_sequences: int  # per length, drawn at random, with replacement
+
+    @property
+    def rescaled(self) -> list[float]:
+        """(accuracy - chance) / (1 - chance), per length."""
+        pairs = zip(self.accuracy, self.chance, strict=True)
+        return [(accuracy - chance) / (1 - chance) for accuracy, chance in pairs]
+
+
+@dataclasses.dataclass(frozen=True)
 class CellRecord:
     """One answer: N* with its bracket, or that the cell was not learned at N_max."""
 
@@ -97,6 +119,7 @@ class CellRecord:
     lane_steps: LaneSteps
     seconds: Seconds
     environment: dict[str, Any]
+    extrapolation: Extrapolation | None = None
 
 
 Record = ProbeRecord | CellRecord
@@ -158,13 +181,11 @@ def _build(kind: Any, value: Any, where: str) -> Any:
         if not isinstance(value, dict):
             raise ValueError(f"{where}: {_name(value)} instead of an object")
         hints = typing.get_type_hints(kind)
-        if value.keys() != hints.keys():
-            missing, unknown = (
-                sorted(hints.keys() - value.keys()),
-                sorted(value.keys() - hints.keys()),
-            )
+        missing = sorted(_required(kind) - value.keys())
+        unknown = sorted(value.keys() - hints.keys())
+        if missing or unknown:
             raise ValueError(f"{where}: missing fields {missing}, unknown fields {unknown}")
-        return kind(**{key: _build(hints[key], value[key], f"{where}.{key}") for key in hints})
+        return kind(**{key: _build(hints[key], value[key], f"{where}.{key}") for key in value})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is list:
         if not isinstance(value, list):
@@ -181,6 +202,13 @@ def _build(kind: Any, value: Any, where: str) -> Any:
     if type(value) is int and abs(value) >= 2**63:
         raise ValueError(f"{where}: {_name(value)} is out of range")
     return value
+
+
+def _required(kind: type) -> set[str]:
+    """Fields without a default; those with one came later, and older records lack them."""
+    missing = dataclasses.MISSING
+    fields = dataclasses.fields(kind)
+    return {f.name for f in fields if f.default is missing and f.default_factory is missing}
 
 
 def _finite_float(text: str) -> float:
