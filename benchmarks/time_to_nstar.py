@@ -46,6 +46,7 @@ SEARCHES = {
     "cost_aware, stall": {"search.policy": "cost_aware", "optim.stall": 500},
 }
 SHARE_PROGRAMS = ("cost_aware", "cost_aware, again")
+SEARCH = flags.DEFINE_multi_enum("search", list(SEARCHES), list(SEARCHES), "which to measure")
 
 
 def time_searches(length: int) -> dict[str, dict[str, Any]]:
@@ -54,6 +55,7 @@ def time_searches(length: int) -> dict[str, dict[str, Any]]:
         return {
             name: time_ours(length, search, cache if name in SHARE_PROGRAMS else "")
             for name, search in SEARCHES.items()
+            if name in SEARCH.value
         }
 
 
@@ -195,7 +197,7 @@ def measure(length: int) -> list[dict[str, Any]]:
     loop = time_pytorch(length) if PYTORCH.value else {}
     after = time_searches(length)
     rows = []
-    for name in SEARCHES:
+    for name in before:
         turns = before[name], after[name]
         times = [turn["seconds"] for turn in turns]
         ours, pytorch = statistics.median(times), loop.get("seconds")

@@ -13,8 +13,10 @@ def get_config() -> ConfigDict:
 
     config.task = ConfigDict()
     config.task.name = ("modular_addition",)  # `ib_bench list` prints them all
-    config.task.modulus = (2,)  # modular_addition: m, 2 to 1,000; 2 is parity
-    config.task.k = (5,)  # permutation_composition, alternating_group, dihedral, cycle_navigation
+    config.task.modulus = (2,)  # modular_addition, register_machine: m, 2 to 1,000; 2 is parity
+    # permutation_composition, alternating_group, swaps, dihedral, cycle_navigation, bounded_counter
+    config.task.k = (5,)
+    config.task.variables = (2,)  # register_machine: modulus^variables is at most 1,000
     config.task.states = (5,)  # random_machine: states
     config.task.symbols = (5,)  # random_machine: symbols
     config.task.seed = (0,)  # random_machine: which machine
@@ -24,7 +26,10 @@ def get_config() -> ConfigDict:
     config.data.max_length = (5,)  # L: lengths are 2..L, or L alone for `fixed`; 2 to 64
     config.data.length_distribution = ("uniform",)  # fixed, uniform, short_to_long
     config.data.format = ("outcome",)  # outcome, cot, acot
+    config.data.label_every = (1,)  # acot: a state label at every so many symbols, and at the last
     config.data.validation_lengths = "uniform"  # uniform over 2..L, or as_training
+    # Lengths, of the training or beyond, at which each run is evaluated when it ends.
+    config.data.evaluation_lengths = ()
     # A program is compiled for padded sizes, so that cells share it: L and the numbers of symbols
     # and of states are rounded up to the next size listed here; past the last, nothing is padded.
     config.data.padded_lengths = (5, 10, 20, 30, 64)
@@ -53,6 +58,9 @@ def get_config() -> ConfigDict:
     config.grid.seeds = (10, 20, 30, 40, 50)  # each seed draws its own data, split, order, weights
 
     config.search = ConfigDict()
+    # nstar: a size is decided once one run has solved it; success_curve: every run of every size
+    # goes to its end, so that a rate of success can be fitted to them.
+    config.search.mode = "nstar"
     config.search.policy = "cost_aware"  # which N next: cost_aware, paper, grid
     config.search.max_size = (
         16_000_000  # N_max; also at most steps x batch_size and what the split leaves

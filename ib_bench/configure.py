@@ -32,7 +32,13 @@ from ib_bench.specs import (
 from ib_bench.tasks import TASKS, make_task, parameters_of
 
 _SPANS = {"task", "data", "model"}  # groups whose tuples span cells
-_NEVER_SPAN = {"task.factors", "data.padded_lengths", "data.padded_symbols"}
+_NEVER_SPAN = {
+    "task.factors",
+    "data.padded_lengths",
+    "data.padded_symbols",
+    "data.evaluation_lengths",
+}
+_MAX_EVALUATION_LENGTH = 1000
 _GROUPS = ("task", "data", "model", "optim", "grid", "search", "lanes", "out")
 
 
@@ -152,6 +158,11 @@ def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> Cell
     check_name(data.DISTRIBUTIONS, values["data.length_distribution"], "data.length_distribution")
     validation = values["data.validation_lengths"]
     check_name(data.VALIDATION_LENGTHS, validation, "data.validation_lengths")
+    check_range("data.label_every", values["data.label_every"], 1, data.MAX_LENGTH)
+    evaluation_lengths = tuple(values["data.evaluation_lengths"])
+    _check_whole("data.evaluation_lengths", evaluation_lengths)
+    for evaluated in evaluation_lengths:
+        check_range("data.evaluation_lengths", evaluated, 2, _MAX_EVALUATION_LENGTH)
     padded_symbols = tuple(values["data.padded_symbols"])
     _check_whole("data.padded_symbols", padded_symbols)
     _check_whole("data.padded_lengths", values["data.padded_lengths"])
@@ -159,7 +170,12 @@ def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> Cell
         max_length=length,
         length_distribution=values["data.length_distribution"],
         format=values["data.format"],
+        # Only acot has labels to leave out; past L none but the last is left: one cell, not many.
+        label_every=min(values["data.label_every"], length)
+        if values["data.format"] == "acot"
+        else 1,
         validation_lengths=validation,
+        evaluation_lengths=evaluation_lengths,
         padded_length=_round_up(length, values["data.padded_lengths"]),
         padded_symbols=_round_up(task.num_symbols, padded_symbols),
         padded_states=_round_up(task.num_states, padded_symbols),
@@ -230,6 +246,7 @@ def _check_grid(grid: GridSpec) -> None:
 
 
 def _check_search(search: SearchSpec) -> None:
+    check_name(("nstar", "success_curve"), search.mode, "search.mode")
     check_name(POLICIES, search.policy, "search.policy")
     check_range("search.max_size", search.max_size, 1, 16_000_000)
     check_range("search.tolerance", search.tolerance, 0, 1000)

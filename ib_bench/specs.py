@@ -20,7 +20,9 @@ class DataSpec:
     max_length: int
     length_distribution: str
     format: str
+    label_every: int  # acot: symbols between labels
     validation_lengths: str
+    evaluation_lengths: tuple[int, ...]  # at which a run is evaluated when it ends
     padded_length: int  # T: positions are padded to it
     padded_symbols: int  # the alphabet is padded to it
     padded_states: int  # so are the states
@@ -61,6 +63,7 @@ class GridSpec:
 
 @dataclasses.dataclass(frozen=True)
 class SearchSpec:
+    mode: str
     policy: str
     max_size: int
     tolerance: float
@@ -106,6 +109,22 @@ class ProgramSpec:
     beta1: float
     beta2: float
     epsilon: float
+    evaluation_lengths: tuple[int, ...] = ()
+
+    @property
+    def num_positions(self) -> int:
+        """The longest sequence that a run of the program trains on, in tokens."""
+        return data.num_positions(self.format, self.padded_length)
+
+    @property
+    def max_positions(self) -> int:
+        """The longest sequence that the model ever reads, in tokens."""
+        return data.num_positions(self.format, max(self.padded_length, *self.evaluation_lengths, 0))
+
+    @property
+    def num_extrapolation(self) -> int:
+        """Sequences of each evaluation length: whole batches, at least 1,024."""
+        return -(-1024 // self.batch_size) * self.batch_size
 
     @property
     def label(self) -> str:
@@ -150,6 +169,7 @@ class CellSpec:
             self.split,
             program.padded_states,
             program.padded_symbols,
+            self.data.label_every,
         )
 
     @property
@@ -170,6 +190,7 @@ class CellSpec:
             beta1=self.optim.beta1,
             beta2=self.optim.beta2,
             epsilon=self.optim.epsilon,
+            evaluation_lengths=spec.evaluation_lengths,
         )
 
     def as_dict(self) -> dict:
@@ -182,8 +203,9 @@ class CellSpec:
     def label(self) -> str:
         """How a person reads the cell; not unique, `key` is."""
         spec = self.data
+        every = f"/{spec.label_every}" if spec.label_every > 1 else ""
         return (
-            f"{self.model.label} {spec.format} {self.task} L={spec.max_length} "
+            f"{self.model.label} {spec.format}{every} {self.task} L={spec.max_length} "
             f"{spec.length_distribution}"
         )
 

@@ -78,6 +78,17 @@ def test_tuples_span_every_group_that_may():
     assert len({cell.key for cell in study.cells}) == len(study.cells)
 
 
+def test_only_acot_has_labels_to_leave_out():
+    formats = ("outcome", "cot", "acot")
+    study = make_study(
+        changed(data__format=formats, data__label_every=(1, 2, 9), data__max_length=(5,))
+    )
+    kept = [(cell.data.format, cell.data.label_every) for cell in study.cells]
+    # Past L only the last is left.
+    assert kept == [("outcome", 1), ("cot", 1), ("acot", 1), ("acot", 2), ("acot", 5)]
+    assert len({cell.program for cell in study.cells}) == 3  # no program of its own
+
+
 def test_the_command_line_wins_over_a_sweep():
     config = changed(sweep=({"model.hidden": 8}, {"model.hidden": 16}), model__hidden=(32,))
     study = make_study(config, {"model.hidden": (32,)})
@@ -115,6 +126,13 @@ def test_whole_numbers_stand_for_the_numbers_they_are():
         ({"model__name": ("transformer",), "model__heads": (3,)}, "heads"),
         ({"data__length_distribution": ("unifrom",)}, "did you mean 'uniform'"),
         ({"data__validation_lengths": "unifrom"}, "did you mean 'uniform'"),
+        ({"data__label_every": (0,)}, "data.label_every: 0 is out of range; use 1 to 64"),
+        (
+            {"data__evaluation_lengths": (10, 2000)},
+            "data.evaluation_lengths: 2000 .* use 2 to 1000",
+        ),
+        ({"data__evaluation_lengths": ("a",)}, "data.evaluation_lengths: 'a' is no size"),
+        ({"search__mode": "curve"}, "search.mode: 'curve' is unknown"),
         ({"data__padded_symbols": ("a",)}, "data.padded_symbols: 'a' is no size"),
         ({"data__padded_lengths": (5, 0)}, "data.padded_lengths: 0 is no size"),
         ({"data__padded_lengths": 5}, "config.data.padded_lengths: 5 is a int; use a tuple"),
@@ -187,9 +205,12 @@ OTHER = {
     "task.symbols": ((4,), {"task__name": ("random_machine",)}),
     "task.seed": ((1,), {"task__name": ("random_machine",)}),
     "task.factors": (("dihedral(3)",), {"task__name": ("product",)}),
+    "task.variables": ((1,), {"task__name": ("register_machine",)}),
     "data.max_length": ((6,), {}),
     "data.length_distribution": (("fixed",), {}),
     "data.format": (("cot",), {}),
+    "data.label_every": ((2,), {"data__format": ("acot",)}),
+    "data.evaluation_lengths": ((10,), {}),
     "data.validation_lengths": ("as_training", {}),
     "data.padded_lengths": ((7,), {}),
     "data.padded_symbols": ((4,), {}),
@@ -207,6 +228,7 @@ OTHER = {
     "optim.epsilon": (1e-6, {}),
     "grid.learning_rates": ((1e-2,), {}),
     "grid.seeds": ((1,), {}),
+    "search.mode": ("success_curve", {}),
     "search.policy": ("paper", {}),
     "search.max_size": (1000, {}),
     "search.tolerance": (0.1, {}),

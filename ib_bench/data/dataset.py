@@ -18,13 +18,13 @@ from ib_bench.data.bijection import (
     permute_digits,
     permute_index,
 )
-from ib_bench.data.formats import FORMATS, Batch, Tokens, make_batch, num_inputs
+from ib_bench.data.formats import FORMATS, Batch, FormatOperands, make_batch, num_inputs
 from ib_bench.data.lengths import LengthTable, Split, length_and_rank, make_split
 from ib_bench.lookup import check_name
 from ib_bench.tasks import Automaton
 
 # Named streams of a seed's random numbers: fold_in(key(seed), STREAM). N is in none of them.
-INIT, DATA, ORDER = range(3)
+INIT, DATA, ORDER, EXTRAPOLATION = range(4)
 
 _NO_PLACE = np.uint32(2**32 - 1)  # a place value past every rank: the digit is 0
 
@@ -36,7 +36,7 @@ class DataOperands(NamedTuple):
     initial_state: np.ndarray  # int32
     num_symbols: np.ndarray  # uint32: the real alphabet, A may be padded
     num_states: np.ndarray  # int32: the real states, S may be padded
-    tokens: Tokens
+    format: FormatOperands
     place_values: np.ndarray  # uint32[T]: num_symbols^t
     train: LengthTable
     validation: LengthTable
@@ -57,6 +57,7 @@ def make_operands(
     split: Split,
     num_rows: int | None = None,
     num_columns: int | None = None,
+    label_every: int = 1,
 ) -> DataOperands:
     """Makes a cell's operands (numpy), its table padded to [num_rows, num_columns]."""
     padded_length = len(split.train.start)
@@ -69,9 +70,10 @@ def make_operands(
         initial_state=np.int32(task.initial_state),
         num_symbols=np.uint32(task.num_symbols),
         num_states=np.int32(task.num_states),
-        tokens=Tokens(
+        format=FormatOperands(
             first_state=np.int32(0 if task.states_are_symbols else task.num_symbols),
             separator=np.int32(num_inputs(format_name, task) - 1),
+            label_every=np.int32(label_every),
         ),
         place_values=np.array(places, np.uint32),
         train=split.train,
@@ -184,8 +186,22 @@ def validation_batch(
 def _formatted(sampler, format_name, index_B, table, valid_B) -> Batch:
     symbols_BT, lengths_B = make_sequences(sampler, index_B, table)
     states_BT = track_states(symbols_BT, sampler.operands)
-    tokens = sampler.operands.tokens
-    return make_batch(format_name, symbols_BT, states_BT, lengths_B, valid_B, tokens)
+    operands = sampler.operands.format
+    return make_batch(format_name, symbols_BT, states_BT, lengths_B, valid_B, operands)
+
+
+def random_batch(
+    key: jax.Array, operands: DataOperands, format_name: str, length: int, batch_size: int
+) -> Batch:
+    """Makes sequences of one length, any length, with replacement and of no split.
+
+    Beyond the training lengths there is nothing to keep apart: no such sequence was trained on.
+    """
+    num_symbols = operands.num_symbols.astype(jnp.int32)
+    symbols_BT = jax.random.randint(key, (batch_size, length), 0, num_symbols)
+    states_BT = track_states(symbols_BT, operands)
+    lengths_B, valid_B = jnp.full(batch_size, length), jnp.ones(batch_size, bool)
+    return make_batch(format_name, symbols_BT, states_BT, lengths_B, valid_B, operands.format)
 
 
 class Arrays(NamedTuple):
@@ -209,6 +225,7 @@ def make_arrays(
     split: str = "train",
     seed: int = 10,
     validation_lengths: str = "uniform",
+    label_every: int = 1,
 ) -> Arrays:
     """Makes a data set for use without this suite: the very samples a run would see.
 
@@ -221,12 +238,14 @@ def make_arrays(
       split: "train" or "validation".
       seed: as in `grid.seeds`.
       validation_lengths: as `data.validation_lengths`.
+      label_every: as `data.label_every`.
 
     Raises:
       ValueError: a name is unknown, a size is out of range, or N exceeds the split.
     """
     check_name(("train", "validation"), split, "split")
     check_range("seed", seed, 0, 2**32 - 1)
+    check_range("label_every", label_every, 1, max_length)
     check_name(FORMATS, format_name, "format_name")
     tables = make_split(task.num_symbols, max_length, length_distribution, validation_lengths)
     available = tables.num_train if split == "train" else tables.num_validation
@@ -236,11 +255,11 @@ def make_arrays(
             f"num_samples: {num_samples} is out of range; the {split} split of {task.name} at "
             f"L={max_length}, {length_distribution}, holds 1 to {available}"
         )
-    sampler = make_sampler(seed, make_operands(task, format_name, tables))
+    sampler = make_sampler(seed, make_operands(task, format_name, tables, label_every=label_every))
     table = sampler.operands.train if split == "train" else sampler.operands.validation
     index_N = jnp.arange(num_samples, dtype=jnp.int32)
     symbols_NT, lengths_N = make_sequences(sampler, index_N, table)
     states_NT = track_states(symbols_NT, sampler.operands)
-    valid_N, tokens = jnp.ones(num_samples, bool), sampler.operands.tokens
-    batch = make_batch(format_name, symbols_NT, states_NT, lengths_N, valid_N, tokens)
+    valid_N, operands = jnp.ones(num_samples, bool), sampler.operands.format
+    batch = make_batch(format_name, symbols_NT, states_NT, lengths_N, valid_N, operands)
     return Arrays(*map(np.asarray, (symbols_NT, states_NT, lengths_N, *batch)))

@@ -5,12 +5,14 @@ that an interrupted search asks for exactly what an uninterrupted one would have
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ib_bench import PROTOCOL_VERSION, data
 from ib_bench.results import (
     CellRecord,
+    Extrapolation,
     LaneSteps,
     ProbeRecord,
     ProbeSummary,
@@ -39,6 +41,7 @@ class Probe:
     size: int
     round: tuple[int, ...]  # the sizes that are tried side by side
     runs: dict[RunKey, RunRecord | None]  # None: not started
+    complete: bool  # decided only once all of its runs came to an end of their own
     stored: ProbeRecord | None = None  # decided by an earlier start of the study
     seconds: float = 0.0
     total_steps: float = 0.0  # lane-steps paid for, this probe's share of idle lanes included
@@ -46,6 +49,8 @@ class Probe:
     @property
     def verdict(self) -> str | None:
         """ "learned", "failed", or None while it is open."""
+        if self.complete and self.unfinished:
+            return None
         if self.stored and self.stored.verdict != "moot":
             return self.stored.verdict
         outcomes = [run.outcome if run else None for run in self.runs.values()]
@@ -95,6 +100,11 @@ class CellSearch:
         self._open_round()
         self.settle(self._write_moot)  # the rounds that the store already answers
 
+    @property
+    def _completes(self) -> bool:
+        """Whether every run of the present round goes to its end."""
+        return self._confirming or self.search.mode == "success_curve"
+
     # --- what is wanted ---
 
     def wanted(self) -> list[RunKey]:
@@ -107,13 +117,11 @@ class CellSearch:
         ]
 
     def _is_open(self, probe: Probe) -> bool:
-        if self._confirming:
-            return bool(probe.unfinished)
         return probe.verdict is None and probe.size not in self._moot()
 
     def _moot(self) -> set[int]:
         """Sizes of this round that a smaller learned one made moot, whatever they said."""
-        if not CANCELS_LARGER[self.search.policy]:
+        if self._completes or not CANCELS_LARGER[self.search.policy]:
             return set()
         learned = [size for size, probe in self.probes.items() if probe.verdict == "learned"]
         return {size for size in self.probes if learned and size > min(learned)}
@@ -194,7 +202,7 @@ class CellSearch:
         if stored:
             runs |= {RunKey(size, run.learning_rate, run.seed): run for run in stored.runs}
             sizes = tuple(stored.round) if self._confirming else sizes
-        return Probe(size, sizes, runs, stored)
+        return Probe(size, sizes, runs, self._completes, stored)
 
     def _write_moot(self, probe: Probe, verdict: str) -> ProbeRecord:
         """Makes up for the record of a moot probe whose file was lost."""
@@ -262,7 +270,30 @@ class CellSearch:
                 run=sum(record.seconds.run for record in records),
             ),
             environment=latest.environment,
+            extrapolation=self._extrapolation(records),
         )
+
+    def _extrapolation(self, records: list[ProbeRecord]) -> Extrapolation | None:
+        """What the best run at the largest N does at the evaluation lengths."""
+        lengths = self.cell.data.evaluation_lengths
+        for record in reversed(records):
+            evaluated = [run for run in record.runs if run.accuracy_at]
+            if lengths and evaluated:
+                best = min(evaluated, key=lambda run: _or_infinity(run.best_loss))
+                return Extrapolation(
+                    size=record.size,
+                    learning_rate=best.learning_rate,
+                    seed=best.seed,
+                    lengths=list(lengths),
+                    accuracy=best.accuracy_at,
+                    chance=[round(self.cell.automaton.chance(n), 6) for n in lengths],
+                    num_sequences=self.cell.program.num_extrapolation,
+                )
+        return None
+
+
+def _or_infinity(loss: float | None) -> float:
+    return math.inf if loss is None else loss
 
 
 def _summary(record: ProbeRecord) -> ProbeSummary:

@@ -192,9 +192,16 @@ class Scheduler:
 
     def _take_in(self, progress: dict[int, Progress], seconds: float, capacity: int) -> None:
         share = len(progress)
-        for lane, report in progress.items():
+        runs = {
+            lane: _as_record(self._places[lane].key, report, self._places[lane].search.cell.optim)
+            for lane, report in progress.items()
+        }
+        ended = [lane for lane, run in runs.items() if run.outcome != "running"]
+        if ended and self._program.evaluation_lengths:
+            for lane, accuracy in self._lanes.accuracy_at(ended).items():
+                runs[lane] = dataclasses.replace(runs[lane], accuracy_at=accuracy)
+        for lane, run in runs.items():
             search, key = self._places[lane]
-            run = _as_record(key, report, search.cell.optim)
             total_steps = self._program.eval_every * capacity / share
             search.update(key, run, seconds / share, total_steps)
         for search in {place.search.key: place.search for place in self._places.values()}.values():

@@ -12,19 +12,29 @@ from ib_bench.tasks.groups import (
     dihedral,
     modular_addition,
     permutation_composition,
+    swaps,
 )
-from ib_bench.tasks.machines import cycle_navigation, product, random_machine
+from ib_bench.tasks.machines import (
+    bounded_counter,
+    cycle_navigation,
+    product,
+    random_machine,
+    register_machine,
+)
 
 __all__ = ["MAX_MODULUS", "TASKS", "Automaton", "make_task", "parameters_of"]
 
 TASKS = {
     "alternating_group": alternating_group,
+    "bounded_counter": bounded_counter,
     "cycle_navigation": cycle_navigation,
     "dihedral": dihedral,
     "modular_addition": modular_addition,
     "permutation_composition": permutation_composition,
     "product": product,
     "random_machine": random_machine,
+    "register_machine": register_machine,
+    "swaps": swaps,
 }
 
 

@@ -30,6 +30,23 @@ def permutation_composition(k: int) -> Automaton:
     return _permutation_group(f"permutation_composition({k})", permutations)
 
 
+def swaps(k: int) -> Automaton:
+    """S_k where only transpositions are spoken: shuffled cups, pieces on a board.
+
+    The states are those of `permutation_composition`; the symbols are the swaps of two of k places,
+    (0 1), (0 2), ..., (1 2), ... in this order.
+    """
+    _check_permuted(k, smallest=3)  # with two places there is but one swap
+    group = permutation_composition(k)
+    permutations = list(itertools.permutations(range(k)))
+    numbers = []
+    for a, b in itertools.combinations(range(k), 2):
+        swapped = list(range(k))
+        swapped[a], swapped[b] = b, a
+        numbers.append(permutations.index(tuple(swapped)))
+    return Automaton(f"swaps({k})", group.transition[:, numbers])
+
+
 def alternating_group(k: int) -> Automaton:
     """A_k: the even permutations of k points, composed as in `permutation_composition`."""
     _check_permuted(k, smallest=3)  # A_2 is a single element: nothing to track

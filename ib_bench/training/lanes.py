@@ -132,6 +132,13 @@ class Lanes:
         flat = [field.reshape(self.num_lanes).tolist() for field in fields]
         return {lane: Progress(*(field[lane] for field in flat)) for lane in active}
 
+    def accuracy_at(self, lanes: Collection[int]) -> dict[int, list[float]]:
+        """Evaluates these lanes at the program's evaluation lengths."""
+        mask = self._mask(lanes)
+        accuracy = self._accuracy_fn(self._placed(self._state), self._placed_operands, mask)
+        flat = jax.device_get(accuracy).reshape(self.num_lanes, -1).tolist()
+        return {lane: flat[lane] for lane in lanes}
+
     def program_text(self) -> str:
         """Returns the compiled program that `advance` runs, as XLA prints it."""
         return self._advance_fn.as_text()
@@ -166,27 +173,30 @@ class Lanes:
     def _compile(self) -> int:
         """Compiles for `per_device` lanes; returns how many of them fit in memory."""
         started = time.monotonic()
-        init, advance = _POPULATIONS[self.strategy](self._run)
+        init, advance, accuracy = _POPULATIONS[self.strategy](self._run)
         shapes = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(self._shape + leaf.shape, leaf.dtype),
             (jax.eval_shape(self._run.init, self._example), _as_arrays(self._example)),
         )
         mask = jax.ShapeDtypeStruct(self._shape, jnp.bool_)
         options = device_axis.compiler_options(self.devices[0])
+        programs = [(init, (0,)), (advance, (0,))]
+        if self.program.evaluation_lengths:
+            programs.append((accuracy, ()))
         lowered = [
-            device_axis.on_all(fn, self.devices, donate_argnums=(0,)).lower(*shapes, mask)
-            for fn in (init, advance)
+            device_axis.on_all(fn, self.devices, donated).lower(*shapes, mask)
+            for fn, donated in programs
         ]
         try:
             with futures.ThreadPoolExecutor() as pool:  # much of a compilation uses one core only
-                self._init_fn, self._advance_fn = pool.map(
-                    lambda fn: fn.compile(compiler_options=options), lowered
-                )
+                compiled = list(pool.map(lambda fn: fn.compile(compiler_options=options), lowered))
         except jax.errors.JaxRuntimeError as error:
             if self.per_device > 1 and "RESOURCE_EXHAUSTED" in str(error):
                 return self.per_device // 2
             raise
         self.compile_seconds += time.monotonic() - started
+        self._init_fn, self._advance_fn, *rest = compiled
+        self._accuracy_fn = rest[0] if rest else None
         memory = self._advance_fn.memory_analysis()
         if self._budget is None or memory is None or self.per_device == 1:
             return self.per_device
@@ -271,7 +281,19 @@ def _mapped(run):
 
         return jax.lax.map(lane, (state_R, operands_R, mask_R))
 
-    return init, advance
+    def accuracy(state_R, operands_R, mask_R):
+        def lane(args):
+            state, operands, mask = args
+            shape = jax.eval_shape(run.accuracy_at, state, operands)
+            return jax.lax.cond(
+                mask,
+                lambda: run.accuracy_at(state, operands),
+                lambda: jnp.zeros(shape.shape, shape.dtype),
+            )
+
+        return jax.lax.map(lane, (state_R, operands_R, mask_R))
+
+    return init, advance, accuracy
 
 
 def _batched(run):
@@ -288,7 +310,11 @@ def _batched(run):
         del mask_R
         return jax.vmap(run.advance)(state_R, operands_R)
 
-    return init, advance
+    def accuracy(state_R, operands_R, mask_R):
+        del mask_R
+        return jax.vmap(run.accuracy_at)(state_R, operands_R)
+
+    return init, advance, accuracy
 
 
 _POPULATIONS = {"map": _mapped, "vmap": _batched}

@@ -14,7 +14,7 @@ import numpy as np
 import optax
 
 from ib_bench import data
-from ib_bench.data.dataset import INIT
+from ib_bench.data.dataset import EXTRAPOLATION, INIT
 from ib_bench.models import Model, make_model
 from ib_bench.specs import ProgramSpec
 
@@ -59,6 +59,8 @@ class Run(NamedTuple):
 
     init: Callable[[RunOperands], RunState]
     advance: Callable[[RunState, RunOperands], RunState]  # `eval_every` steps, then an evaluation
+    # Accuracy of the last state at each of `evaluation_lengths`, float32[num_lengths].
+    accuracy_at: Callable[[RunState, RunOperands], jax.Array]
 
 
 _MAX_BLOCK = 64  # steps whose batches are made together: few large operations, little memory
@@ -72,7 +74,7 @@ def make_program_model(program: ProgramSpec) -> Model:
         program.model.name,
         num_inputs=program.num_inputs,
         num_outputs=program.num_outputs,
-        max_positions=data.num_positions(program.format, program.padded_length),
+        max_positions=program.max_positions,
         **dict(program.model.settings),
     )
 
@@ -96,7 +98,6 @@ def make_run(
     """
     spec = program
     model = make_program_model(program)
-    max_positions = data.num_positions(spec.format, spec.padded_length)
     block_steps = max(k for k in range(1, _MAX_BLOCK + 1) if spec.eval_every % k == 0)
     adam = optax.scale_by_adam(b1=spec.beta1, b2=spec.beta2, eps=spec.epsilon)
 
@@ -112,7 +113,7 @@ def make_run(
 
     def init(operands: RunOperands) -> RunState:
         key = jax.random.fold_in(jax.random.key(operands.seed), INIT)
-        params = model.init(key, jnp.zeros((1, max_positions), jnp.int32))
+        params = model.init(key, jnp.zeros((1, spec.num_positions), jnp.int32))
         nothing, zero = jnp.float32(jnp.inf), jnp.int32(0)
         return RunState(
             params=params,
@@ -203,7 +204,24 @@ def make_run(
         sums = jax.lax.fori_loop(0, num_blocks, add_block, jnp.zeros(3))
         return sums[0] / sums[2], sums[1] / sums[2]
 
-    return Run(init, advance)
+    def accuracy_at(state: RunState, operands: RunOperands) -> jax.Array:
+        key = jax.random.fold_in(jax.random.key(operands.seed), EXTRAPOLATION)
+        num_blocks = spec.num_extrapolation // spec.batch_size
+
+        def num_right(length, block):
+            batch_key = jax.random.fold_in(jax.random.fold_in(key, length), block)
+            cell = operands.sampler.operands
+            batch = data.random_batch(batch_key, cell, spec.format, length, spec.batch_size)
+            logits_BV = logits_of(state.params, batch, operands)[:, -1]
+            return jnp.sum(jnp.argmax(logits_BV, -1) == batch.targets_BT[:, -1])
+
+        def accuracy(length):
+            right = jax.lax.map(functools.partial(num_right, length), jnp.arange(num_blocks))
+            return jnp.sum(right) / spec.num_extrapolation
+
+        return jnp.stack([accuracy(length) for length in spec.evaluation_lengths])
+
+    return Run(init, advance, accuracy_at)
 
 
 def cross_entropy(logits_BTV: jax.Array, targets_BT: jax.Array) -> jax.Array:

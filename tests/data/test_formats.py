@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ib_bench.data import FORMATS, make_operands, make_split, num_inputs, num_positions
-from ib_bench.data.formats import Tokens, make_batch
+from ib_bench.data.formats import FormatOperands, make_batch
 from ib_bench.tasks import make_task
 
 SYMBOLS = [2, 1, 0, 3, 4]
@@ -16,7 +16,7 @@ SEPARATOR = 5
 
 
 def tokens_of(task, format_name):
-    return make_operands(task, format_name, make_split(task.num_symbols, 5, "fixed")).tokens
+    return make_operands(task, format_name, make_split(task.num_symbols, 5, "fixed")).format
 
 
 def formatted(format_name, symbols, states, lengths, valid=None, tokens=None):
@@ -71,6 +71,26 @@ GOLDEN_SHORT = {
         [0, 0, 0, 1, 1, 1, 0, 0, 0, 0],
     ),
 }
+
+# acot with a label at every so many symbols: where five, and the first three, are asked.
+LABELLED = {
+    1: ([1, 1, 1, 1, 1], [1, 1, 1, 0, 0]),
+    2: ([0, 1, 0, 1, 1], [0, 1, 1, 0, 0]),
+    3: ([0, 0, 1, 0, 1], [0, 0, 1, 0, 0]),
+    5: ([0, 0, 0, 0, 1], [0, 0, 1, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("label_every", LABELLED)
+def test_labels_may_stand_at_every_kth_symbol_and_stand_at_the_last(label_every):
+    tokens = tokens_of(make_task("modular_addition(5)"), "acot")
+    tokens = tokens._replace(label_every=np.int32(label_every))
+    rows = formatted("acot", [SYMBOLS] * 2, [STATES] * 2, [5, 3], tokens=tokens)
+    inputs, targets, weights = rows
+    assert weights == list(LABELLED[label_every])
+    assert inputs == [SYMBOLS, SYMBOLS[:3] + [0, 0]]
+    assert targets == [(np.array(STATES) * row).astype(int).tolist() for row in weights]
+
 
 every_format = pytest.mark.parametrize("format_name", FORMATS)
 
@@ -178,7 +198,7 @@ def write(format_name, symbols, states, tokens):
 )
 def test_any_batch_equals_a_slow_writer_whatever_its_padding_holds(format_name, rows, garbage):
     rows = rows[:4] + [[(0, 0)]] * (4 - len(rows))  # one shape, so that nothing compiles anew
-    tokens = Tokens(first_state=np.int32(7), separator=np.int32(11))
+    tokens = FormatOperands(np.int32(7), separator=np.int32(11), label_every=np.int32(1))
     padded = np.full((2, 4, 6), garbage, np.int32)
     width = num_positions(format_name, 6)
     expected = np.zeros((3, 4, width))

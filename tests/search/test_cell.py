@@ -59,6 +59,7 @@ class Driver:
         self.store = store
         self.written = []
         self.carried_out = []
+        self.make_record = run_record
         self._left = kill_after
         self.search = CellSearch(cell, search, store)
 
@@ -87,7 +88,7 @@ class Driver:
         return record
 
     def end(self, key, outcome):
-        self.search.update(key, run_record(key, outcome), 2.0, STEPS)
+        self.search.update(key, self.make_record(key, outcome), 2.0, STEPS)
         self.carried_out.append(key)
         return self.search.settle(self.write)
 
@@ -227,6 +228,49 @@ def test_an_answer_reads_back_and_adds_its_probes_up(make, tmp_path):
     assert answer.chance == [0.5] * 4
     driver.store.write(answer)
     assert driver.store.cell(answer.cell_key) == answer
+
+
+@pytest.mark.parametrize("policy", ["cost_aware", "paper"])
+def test_a_success_curve_has_every_run_of_every_size_and_the_same_nstar(make, tmp_path, policy):
+    one = Driver(*make(policy=policy), Store(tmp_path / "one")).drive(learned_from(17))
+    driver = Driver(*make(policy=policy, mode="success_curve"), Store(tmp_path / "curve"))
+    curve = driver.drive(learned_from(17))
+    assert (curve.nstar, curve.largest_failed) == (one.nstar, one.largest_failed) == (17, 16)
+    for record in driver.store.probes(driver.search.key):
+        assert "cancelled" not in {run.outcome for run in record.runs}
+    assert len(driver.carried_out) == sum(probe.runs for probe in curve.probes)
+
+
+def test_a_success_curve_completes_what_a_search_left_cancelled(make, tmp_path):
+    def oracle(run):
+        return "solved" if run.size >= 17 and run.seed == 10 else "exhausted"
+
+    store, (cell, search) = Store(tmp_path), make()
+    Driver(cell, search, store).drive(oracle)
+    key = cell.key
+    assert any(run.outcome == "cancelled" for record in store.probes(key) for run in record.runs)
+    driver = Driver(cell, dataclasses.replace(search, mode="success_curve"), store)
+    driver.drive(oracle)
+    runs = [run for record in store.probes(key) for run in record.runs]
+    assert {run.outcome for run in runs} == {"solved", "exhausted"}
+    assert len(set(driver.carried_out)) < len(runs)  # what had ended is not done again
+
+
+def test_beyond_the_training_lengths_the_best_run_at_the_largest_size_counts(make, tmp_path):
+    cell, search = make()
+    cell = dataclasses.replace(cell, data=dataclasses.replace(cell.data, evaluation_lengths=(8,)))
+    driver = Driver(cell, search, Store(tmp_path))
+
+    def evaluated(key, outcome):
+        loss = 1e-5 if outcome == "solved" else 0.5
+        accuracy = [key.size / 100 if outcome == "solved" else 1.0]
+        return dataclasses.replace(run_record(key, outcome), best_loss=loss, accuracy_at=accuracy)
+
+    driver.make_record = evaluated
+    seen = driver.drive(learned_from(17)).extrapolation
+    assert (seen.size, seen.learning_rate, seen.seed) == (50, 1e-2, 20)
+    assert (seen.lengths, seen.accuracy, seen.chance) == ([8], [0.5], [0.5])
+    assert seen.num_sequences == 1024
 
 
 def test_a_fixed_length_has_one_chance_level(make, tmp_path):

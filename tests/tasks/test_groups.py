@@ -12,6 +12,7 @@ from ib_bench.tasks.groups import (
     dihedral,
     modular_addition,
     permutation_composition,
+    swaps,
 )
 
 # How many elements of each order a group has: enough to tell these groups from others.
@@ -202,3 +203,23 @@ def test_the_largest_groups_can_be_built():
     assert modular_addition(1000).num_states == 1000
     assert dihedral(500).num_states == 1000
     assert alternating_group(6).num_states == 360
+
+
+def test_swaps_shuffle_cups():
+    """The ball of place i is at s[i]; a swap of two places takes the balls that lie there along."""
+    task, permutations = swaps(4), list(itertools.permutations(range(4)))
+    pairs = list(itertools.combinations(range(4), 2))
+    for seed in range(20):
+        symbols = np.random.RandomState(seed).randint(len(pairs), size=10)
+        places, expected = list(range(4)), []
+        for symbol in symbols:
+            other = dict([pairs[symbol], pairs[symbol][::-1]])
+            places = [other.get(place, place) for place in places]
+            expected.append(permutations.index(tuple(places)))
+        assert task.states(symbols).tolist() == expected
+    assert not task.states_are_symbols
+
+
+def test_two_places_are_too_few_to_swap():
+    with pytest.raises(ValueError, match="task.k: 2 is out of range for permutations; use 3 to 6"):
+        swaps(2)

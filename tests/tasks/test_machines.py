@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from ib_bench.tasks import Automaton
 from ib_bench.tasks.groups import modular_addition, permutation_composition
-from ib_bench.tasks.machines import cycle_navigation, product, random_machine
+from ib_bench.tasks.machines import (
+    bounded_counter,
+    cycle_navigation,
+    product,
+    random_machine,
+    register_machine,
+)
 
 
 def test_cycle_navigation_stays_steps_forward_and_steps_back():
@@ -20,6 +26,41 @@ def test_cycle_navigation_counts_steps_modulo_the_cycle():
     symbols = np.random.RandomState(0).randint(3, size=(40, 15))
     steps = np.array([0, 1, -1])[symbols]
     np.testing.assert_array_equal(cycle_navigation(7).states(symbols), steps.cumsum(axis=1) % 7)
+
+
+def test_a_bounded_counter_stops_at_both_ends():
+    task = bounded_counter(2)
+    assert task.states(np.array([2, 1, 1, 1, 0, 2, 2, 2])).tolist() == [0, 1, 2, 2, 2, 1, 0, 0]
+    assert not task.states_are_symbols
+
+
+def statements_of(variables, modulus):
+    """The statements of a register machine in Python, in the order of their symbols."""
+    names = "abcdefghi"[:variables]
+    lines = [f"{a} = {c}" for a in names for c in range(modulus)]
+    lines += [f"{a} = ({a} + {b}) % {modulus}" for a in names for b in names if a != b]
+    pairs = [(a, b) for a in names for b in names if a < b]
+    return names, lines + [f"{a}, {b} = {b}, {a}" for a, b in pairs]
+
+
+@pytest.mark.parametrize(("variables", "modulus"), [(1, 3), (2, 2), (2, 7), (3, 5)])
+def test_a_register_machine_does_what_python_does(variables, modulus):
+    task = register_machine(variables, modulus)
+    names, lines = statements_of(variables, modulus)
+    assert task.num_symbols == len(lines)
+    generator = np.random.RandomState(0)
+    for _ in range(20):
+        symbols, values, expected = (
+            generator.randint(len(lines), size=12),
+            dict.fromkeys(names, 0),
+            [],
+        )
+        for symbol in symbols:
+            exec(lines[symbol], {}, values)
+            expected.append(
+                int(np.ravel_multi_index([values[a] for a in names], [modulus] * variables))
+            )
+        assert task.states(symbols).tolist() == expected
 
 
 def test_a_random_machine_is_the_same_for_ever():
@@ -89,6 +130,12 @@ def test_the_order_of_nested_products_does_not_matter():
         (lambda: random_machine(3, 1001, 0), "task.symbols: 1001 is out of range; use 2 to 1000"),
         (lambda: random_machine(3, 3, -1), "task.seed: -1 is out of range; use 0 to 4294967295"),
         (lambda: random_machine(3, 3, 2**32), "task.seed: 4294967296 is out of range; use 0 to"),
+        (lambda: bounded_counter(0), "task.k: 0 is out of range; use 1 to 999"),
+        (lambda: register_machine(0, 2), "task.variables: 0 is out of range; use 1 to 9"),
+        (
+            lambda: register_machine(3, 11),
+            "task.variables: 3 variables modulo 11 have 1331 states; at most 1000 are supported",
+        ),
         (lambda: product(), "task.factors: product needs at least one task"),
         (
             lambda: product(modular_addition(100), modular_addition(11)),

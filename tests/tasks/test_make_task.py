@@ -38,7 +38,7 @@ def test_a_task_is_built_once():
         (
             "modular_additon(3)",
             "task.name: 'modular_additon' is unknown; did you mean 'modular_addition'\\? "
-            "\\(valid: alternating_group, cycle_navigation, dihedral, ",
+            "\\(valid: alternating_group, bounded_counter, cycle_navigation, ",
         ),
         ("product(dihedrel(3))", "task.name: 'dihedrel' is unknown; did you mean 'dihedral'\\?"),
         ("modular_addition()", "missing a required argument: 'modulus'; write modular_addition\\("),

@@ -11,6 +11,7 @@ from ib_bench.tasks import MAX_MODULUS, TASKS, make_task, parameters_of
 
 EXAMPLES = {
     "alternating_group": ["alternating_group(3)", "alternating_group(5)"],
+    "bounded_counter": ["bounded_counter(1)", "bounded_counter(4)"],
     "cycle_navigation": ["cycle_navigation(2)", "cycle_navigation(5)"],
     "dihedral": ["dihedral(2)", "dihedral(4)", "dihedral(5)"],
     "modular_addition": ["modular_addition(2)", "modular_addition(5)", "modular_addition(1000)"],
@@ -21,11 +22,14 @@ EXAMPLES = {
         "product(dihedral(3))",
     ],
     "random_machine": ["random_machine(4,3,7)", "random_machine(2,5,0)"],
+    "register_machine": ["register_machine(1,3)", "register_machine(2,3)", "register_machine(3,2)"],
+    "swaps": ["swaps(3)", "swaps(4)"],
 }
 
 # Written down once: a change of any of these is a change of the task, so of the protocol.
 HASHES = {
     "alternating_group(5)": "08c80c230341470b",
+    "bounded_counter(4)": "20b42b3bb82707b7",
     "cycle_navigation(5)": "5c786ea217b669be",
     "dihedral(4)": "06ed4ba1bfa6ffdd",
     "modular_addition(2)": "38e9fbdc3a5b6611",
@@ -34,6 +38,8 @@ HASHES = {
     "permutation_composition(5)": "153c84c2194632c5",
     "product(modular_addition(2),permutation_composition(3))": "10441cb6a39248be",
     "random_machine(4,3,7)": "547a359d6fc82bdd",
+    "register_machine(2,3)": "a4755fe7d91d32cd",
+    "swaps(4)": "28a8b4fd440dd945",
 }
 
 every_task = pytest.mark.parametrize("text", sum(EXAMPLES.values(), []))
@@ -132,5 +138,7 @@ def test_a_makers_parameters_are_the_keys_of_its_config():
     assert parameters_of(TASKS["modular_addition"]) == ("modulus",)
     assert parameters_of(TASKS["random_machine"]) == ("states", "symbols", "seed")
     assert parameters_of(TASKS["product"]) == ("factors",)
-    for name in ("alternating_group", "cycle_navigation", "dihedral", "permutation_composition"):
+    assert parameters_of(TASKS["register_machine"]) == ("variables", "modulus")
+    of_k = ("alternating_group", "bounded_counter", "cycle_navigation", "dihedral", "swaps")
+    for name in (*of_k, "permutation_composition"):
         assert parameters_of(TASKS[name]) == ("k",)

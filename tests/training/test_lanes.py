@@ -69,6 +69,40 @@ def test_a_run_started_in_the_middle_of_others_is_bitwise_the_same(study, four_l
     assert progress[0].step == 5 * cell.optim.eval_every
 
 
+@pytest.mark.parametrize("strategy", ["map", "vmap"])
+@pytest.mark.parametrize("format_name", ["outcome", "acot", "cot"])
+def test_a_run_is_evaluated_at_other_lengths_as_a_loop_would(tiny_study, strategy, format_name):
+    """The oracle: sequences drawn anew, states by the table, the last state asked for."""
+    study = tiny_study(data__format=(format_name,), data__evaluation_lengths=(3, 9))
+    cell = study.cells[0]
+    lanes = make_lanes(study, strategy=strategy, devices=2, per_device=2)
+    train(lanes, {k: operands_of(cell, seed=k) for k in range(4)})
+    seen = lanes.accuracy_at([1, 2])
+    assert seen.keys() == {1, 2}
+    model = run_module.make_program_model(cell.program)
+    states = lanes.snapshot([1, 2])
+    for row, lane in enumerate((1, 2)):
+        params = jax.tree.map(lambda leaf, row=row: leaf[row], states.params)
+        for accuracy, length in zip(seen[lane], (3, 9), strict=True):
+            symbols = np.random.RandomState(0).randint(2, size=(4096, length))
+            labels = cell.automaton.states(symbols)
+            inputs = symbols
+            if format_name == "cot":
+                separator = np.full((4096, 1), 2)
+                inputs = np.concatenate([symbols, separator, labels[:, :-1]], axis=1)
+            logits = jax.jit(model.apply)(params, inputs)
+            guesses = np.argmax(np.asarray(logits)[:, -1], axis=-1)
+            expected = np.mean(guesses == labels[:, -1])
+            assert accuracy == pytest.approx(expected, abs=0.08)  # four standard errors and more
+
+
+def test_the_accuracy_at_other_lengths_is_the_same_in_every_lane(tiny_study):
+    study = tiny_study(data__evaluation_lengths=(9,))
+    lanes = make_lanes(study, strategy="map", devices=2, per_device=2)
+    train(lanes, dict.fromkeys(range(4), operands_of(study.cells[0])))
+    assert len({accuracy for (accuracy,) in lanes.accuracy_at(range(4)).values()}) == 1
+
+
 def test_with_vmap_all_loops_but_one_run_without_asking_the_host(study):
     """The one walks the order of an epoch into [0, N), once for dozens of steps."""
     lanes = make_lanes(study, strategy="vmap", devices=1, per_device=3)
@@ -130,8 +164,8 @@ def test_a_thousand_sizes_learning_rates_and_seeds_are_one_trace(tiny_study, mon
     build = lanes_module._POPULATIONS["map"]
 
     def counted(run):
-        init, advance = build(run)
-        return init, chex.assert_max_traces(advance, n=1)
+        init, advance, accuracy = build(run)
+        return init, chex.assert_max_traces(advance, n=1), accuracy
 
     chex.clear_trace_counter()
     monkeypatch.setitem(lanes_module._POPULATIONS, "map", counted)
