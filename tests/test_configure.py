@@ -8,6 +8,7 @@ import pathlib
 import pytest
 from changed_configs import changed
 from ib_bench.configs import base
+from ib_bench.configs.paper import figure7, table3
 
 from ib_bench.configure import make_study
 
@@ -261,3 +262,20 @@ def test_every_key_changes_the_study(key):
     assert before != after
     if key.split(".")[0] in ("task", "data", "model", "optim", "grid"):
         assert before.cells[0].key != after.cells[0].key
+
+
+def test_a_study_of_the_paper_has_two_sizes_and_no_other():
+    with pytest.raises(ValueError, match="config: size 'tiny' is unknown; write :small"):
+        table3.get_config("tiny")
+    whole, small = make_study(table3.get_config()), make_study(table3.get_config("small"))
+    assert {cell.optim.steps for cell in whole.cells} == {250_000}
+    assert len(small.cells) < len(whole.cells)
+
+
+def test_the_parts_of_a_sharing_factor_share_the_program_of_the_whole():
+    study = make_study(figure7.get_config("small"))
+    for program, cells in study.groups():
+        lengths = sorted((c.data.length_distribution, c.data.max_length) for c in cells)
+        assert lengths == sorted(
+            [*(("fixed", n) for n in (2, 3, 4, 5)), ("uniform", 5)] * 2  # m = 2 and 3
+        ), program.label

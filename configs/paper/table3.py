@@ -1,23 +1,22 @@
-"""Table 3 of the paper: N* of an LSTM of 256, outcome supervision, at the paper's full budget.
+"""Table 3: N* of an LSTM of 256, outcome supervision.
+
+Cut to what two cores can do in minutes to hours, as in the README:
+
+ib_bench run --config=configs/paper/table3.py --workdir=results/table3 \
+  --config.task.modulus=2 --config.data.max_length=5 --config.optim.steps=5000
 
 ib_bench run --config=configs/paper/table3.py --workdir=results/table3
+ib_bench run --config=configs/paper/table3.py:small --workdir=results/table3_small
 
-Cost: 48 cells of about two failed probes, each 15 runs x 250,000 steps: 360 million lane-steps.
-On two cores at about 120 steps/s that is a month; restrict and cut it there:
-
-ib_bench run --config=configs/paper/table3.py --workdir=results/table3_small \
-  --config.task.modulus=2 --config.data.max_length=5 --config.optim.steps=5000
+Cost: 48 cells, 360 million lane-steps, about 76 days on two cores or 12 hours on an H200;
+  :small: 6 cells, 144,000 lane-steps, about 2 minutes on two cores (benchmarks/costs.py).
 """
 
-from ib_bench.configs import base
+from ib_bench.configs.paper import models, study
 
 
-def get_config():
-    config = base.get_config()
-    config.task.modulus = (2, 3, 5, 10)
-    config.data.max_length = (5, 10, 20, 30)
-    config.data.length_distribution = ("fixed", "uniform", "short_to_long")
+def get_config(size="paper"):
+    config = study(size)
     config.data.format = ("outcome",)
-    config.model.name = ("lstm",)
-    config.model.hidden = (256,)
+    config.sweep = models(size, "lstm of 256")
     return config.lock()

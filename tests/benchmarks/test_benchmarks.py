@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 
+from benchmarks import costs
 from benchmarks.layouts import LAYOUTS
 from benchmarks.output import describe_machine, write_json
 from benchmarks.readme import FOLDER, fill_in
@@ -77,3 +78,13 @@ def test_every_measured_row_has_a_name_and_says_where_it_was_measured():
         found = json.loads(path.read_text())
         assert {"date", "cores", "python", "jax", "commit"} <= set(found["about"])
         assert all("name" in row for row in found["rows"])
+
+
+@pytest.mark.parametrize("name", costs.PRESETS)
+def test_a_preset_of_the_paper_says_what_it_costs_and_has_a_small_form(name):
+    path = pathlib.Path(costs.__file__).parent.parent / "configs" / "paper" / f"{name}.py"
+    text = path.read_text()
+    assert costs.describe(name) in text, "run `python -m benchmarks.costs --write`"
+    for argument, end in (("", ""), (":small", "_small")):
+        command = f"ib_bench run --config=configs/paper/{name}.py{argument} "
+        assert f"{command}--workdir=results/{name}{end}\n" in text
