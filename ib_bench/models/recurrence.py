@@ -18,6 +18,9 @@ MAX_COMPOSED_BLOCK = 4
 
 MAX_UNROLLED = 8  # steps of `recurrent`; longer loops would compile for too long
 
+# How far the eigenvalues of a transition reach below 1: to 0, or to -1 (arXiv 2411.12537).
+EIGENVALUES = {"positive": 1.0, "signed": 2.0}
+
 
 def sequential(step: Callable, start, inputs) -> jax.Array:
     """Runs state = step(state, input) over time and returns all states.
@@ -53,7 +56,8 @@ def recurrent(step: Step, weights_HG: jax.Array, cell: Any, inputs_TBG: jax.Arra
         derivative keeps is kept for every t.
       weights_HG: W.
       cell: c_0, a pytree of [B, ...].
-      inputs_TBG: x_1..x_T.
+      inputs_TBG: x_1..x_T. May be wider than W: h W is added to the first columns, `step` reads the
+        others as they are.
 
     Returns:
       float32[T, B, H].
@@ -64,7 +68,7 @@ def recurrent(step: Step, weights_HG: jax.Array, cell: Any, inputs_TBG: jax.Arra
 def _recurrent_forward(step, weights_HG, cell, inputs_TBG):
     def body(state, input_BG):
         hidden_BH, cell = state
-        state, pull = jax.vjp(step, hidden_BH @ weights_HG + input_BG, cell)
+        state, pull = jax.vjp(step, _add(hidden_BH @ weights_HG, input_BG), cell)
         return state, (state[0], pull)
 
     state, first_pull = jax.vjp(step, inputs_TBG[0], cell)
@@ -76,23 +80,30 @@ def _recurrent_forward(step, weights_HG, cell, inputs_TBG):
 def _recurrent_backward(step, kept, grad_TBH):
     del step
     weights_HG, hidden_TBH, cell, first_pull, pulls = kept
+    H, G = weights_HG.shape
 
     def body(grads, now):
         (grad_BH, grad_cell), (add_BH, pull) = grads, now
         # The barrier keeps XLA from computing the chain of grad_cell anew for every step.
         pulled = pull((grad_BH + add_BH, grad_cell))
         grad_BG, grad_cell = jax.lax.optimization_barrier(pulled)
-        return (grad_BG @ weights_HG.T, grad_cell), grad_BG
+        return (grad_BG[:, :G] @ weights_HG.T, grad_cell), grad_BG
 
     nothing = jax.tree.map(jnp.zeros_like, (hidden_TBH[0], cell))
     (grad_BH, grad_cell), grad_SBG = _scan(body, nothing, (grad_TBH[1:], pulls), reverse=True)
     grad_BG, grad_cell = first_pull((grad_BH + grad_TBH[0], grad_cell))
-    H, G = weights_HG.shape
-    grad_HG = hidden_TBH[:-1].reshape(-1, H).T @ grad_SBG.reshape(-1, G)
+    grad_HG = hidden_TBH[:-1].reshape(-1, H).T @ grad_SBG[..., :G].reshape(-1, G)
     return grad_HG, grad_cell, jnp.concatenate([grad_BG[None], grad_SBG])
 
 
 recurrent.defvjp(_recurrent_forward, _recurrent_backward)
+
+
+def _add(product_BG, input_BG):
+    width = product_BG.shape[-1]
+    if width == input_BG.shape[-1]:
+        return product_BG + input_BG
+    return jnp.concatenate([product_BG + input_BG[:, :width], input_BG[:, width:]], axis=-1)
 
 
 def _scan(body, start, inputs, reverse=False):
@@ -128,9 +139,9 @@ def linear_recurrence(
     num_steps, batch_size = transition.shape[:2]
     shape = transition.shape[2:] if diagonal else transition.shape[2:4]
     start = start_BH.reshape(batch_size, *shape)
-    if additive_TBH is None:
-        additive_TBH = jnp.zeros((num_steps, *start_BH.shape), start_BH.dtype)
-    additive = additive_TBH.reshape(num_steps, batch_size, *shape)
+    additive = None
+    if additive_TBH is not None:
+        additive = additive_TBH.reshape(num_steps, batch_size, *shape)
     states = run(transition, start, additive, diagonal)
     return states.reshape(num_steps, *start_BH.shape)
 
@@ -140,6 +151,9 @@ def _apply(transition, state, diagonal):
 
 
 def _stepwise(transition, start, additive, diagonal):
+    if additive is None:
+        return sequential(lambda state, now: _apply(now, state, diagonal), start, transition)
+
     def step(state, pair):
         return _apply(pair[0], state, diagonal) + pair[1]
 
@@ -147,10 +161,56 @@ def _stepwise(transition, start, additive, diagonal):
 
 
 def _associative(transition, start, additive, diagonal):
+    def product(first, second):
+        return second * first if diagonal else second @ first
+
+    if additive is None:
+        products = jax.lax.associative_scan(product, transition)
+        return _apply(products, start[None], diagonal)
+
     # Affine maps compose: (A2, b2) after (A1, b1) is (A2 A1, A2 b1 + b2).
     def compose(first, second):
         (a1, b1), (a2, b2) = first, second
-        return a2 * a1 if diagonal else a2 @ a1, _apply(a2, b1, diagonal) + b2
+        return product(a1, a2), _apply(a2, b1, diagonal) + b2
 
-    product, offset = jax.lax.associative_scan(compose, (transition, additive))
-    return _apply(product, start[None], diagonal) + offset
+    products, offset = jax.lax.associative_scan(compose, (transition, additive))
+    return _apply(products, start[None], diagonal) + offset
+
+
+def multiply(state_BH: jax.Array, transition: jax.Array) -> jax.Array:
+    """One step of `linear_recurrence`: A_t [B, H] or [B, H/b, b, b] times the state."""
+    diagonal = transition.ndim == 2
+    state = state_BH.reshape(transition.shape if diagonal else transition.shape[:-1])
+    return _apply(transition, state, diagonal).reshape(state_BH.shape)
+
+
+def keeping_norm(
+    run: Callable, step: Callable, start_BH: jax.Array, inputs: Any, trained_positions: int | None
+) -> jax.Array:
+    """Computes run(start_BH, inputs) of a multiplicative recurrence that was trained on short ones.
+
+    A product of matrices grows or shrinks exponentially with its length, while it is the state's
+    direction that carries information. So from `trained_positions` on every step is rescaled to
+    keep the norm of the state: nothing over- or underflows, however long the input.
+
+    Args:
+      run: (h_0, inputs) -> all states [T, B, H].
+      step: (h, input) -> h, the same recurrence one step at a time.
+      start_BH: h_0.
+      inputs: a pytree of [T, ...].
+      trained_positions: from which position on; None for never.
+    """
+    num_steps = len(jax.tree.leaves(inputs)[0])
+    if trained_positions is None or num_steps <= trained_positions:
+        return run(start_BH, inputs)
+
+    def rescaled(state_BH, now):
+        new_BH = step(state_BH, now)
+        norm = jnp.linalg.norm(new_BH, axis=-1, keepdims=True)
+        kept = jnp.linalg.norm(state_BH, axis=-1, keepdims=True)
+        return new_BH * (kept / jnp.where(norm > 0, norm, 1))
+
+    trained_TBH = run(start_BH, jax.tree.map(lambda leaf: leaf[:trained_positions], inputs))
+    beyond = jax.tree.map(lambda leaf: leaf[trained_positions:], inputs)
+    beyond_TBH = sequential(rescaled, trained_TBH[-1], beyond)
+    return jnp.concatenate([trained_TBH, beyond_TBH])
