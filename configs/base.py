@@ -36,10 +36,22 @@ def get_config() -> ConfigDict:
     config.data.padded_symbols = ()
 
     config.model = ConfigDict()
-    config.model.name = ("lstm",)  # lstm, transformer, dense_ssm
+    config.model.name = ("lstm",)  # `ib_bench list` prints them all
     config.model.hidden = (64,)  # width of the state or of the residual stream
-    config.model.layers = (2,)  # transformer: blocks
-    config.model.heads = (4,)  # transformer: attention heads; they divide `hidden`
+    config.model.layers = (2,)  # transformer, mamba, delta_product, deltanet: layers
+    config.model.heads = (4,)  # transformers, delta_product, deltanet: heads; they divide `hidden`
+    config.model.positions = ("learned",)  # transformers: or sinusoidal, rotary, alibi, none
+    config.model.loops = (0,)  # looped_transformer: uses of its block; 0 is as many as positions
+    # bilinear: full, cp, block, rotation, diagonal, positive_diagonal
+    config.model.structure = ("full",)
+    config.model.rank = (64,)  # bilinear, cp: R
+    config.model.block = (2,)  # bilinear, block: rows of a block; they divide `hidden`
+    config.model.additive = (False,)  # bilinear: the input is added to the state too
+    config.model.state = (16,)  # mamba: states per channel
+    config.model.expand = (2,)  # mamba: channels per entry of the residual stream
+    config.model.conv = (4,)  # mamba: positions that its convolution reads
+    config.model.householders = (2,)  # delta_product: steps per token; deltanet has 1
+    config.model.eigenvalues = ("positive",)  # mamba, delta_product, deltanet: or signed, from -1
 
     config.optim = ConfigDict()
     config.optim.steps = 250_000  # budget of a run; a multiple of eval_every

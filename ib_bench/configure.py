@@ -40,6 +40,7 @@ _NEVER_SPAN = {
 }
 _MAX_EVALUATION_LENGTH = 1000
 _GROUPS = ("task", "data", "model", "optim", "grid", "search", "lanes", "out")
+_MAY_BE_ZERO = {"loops"}  # of the model; all its other numbers are sizes
 
 
 def make_study(config: ConfigDict, overrides: Mapping[str, Any] | None = None) -> StudySpec:
@@ -183,7 +184,8 @@ def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> Cell
     name = values["model.name"]
     settings = tuple((key, values[f"model.{key}"]) for key in settings_of(name))
     for key, value in settings:
-        check_range(f"model.{key}", value, 1, 65536)
+        if type(value) is int:  # names are checked by the model
+            check_range(f"model.{key}", value, 0 if key in _MAY_BE_ZERO else 1, 65536)
     cell = CellSpec(task.name, data_spec, ModelSpec(name, settings), optim, grid)
     make_model(  # raises where settings do not fit each other
         name, num_inputs=1, num_outputs=1, max_positions=1, **dict(settings)

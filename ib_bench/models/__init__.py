@@ -1,7 +1,7 @@
 """Models: `MODELS` is the table of contents. A model knows tokens and positions, never tasks.
 
-The only folder that imports flax. A maker is called as make(num_inputs=, num_outputs=,
-max_positions=, **settings) with the settings it names, and returns a flax.linen module.
+The only folder that imports flax. A maker is called with the sizes and the settings that its
+signature names, and returns a flax.linen module.
 """
 
 import inspect
@@ -13,17 +13,30 @@ import jax
 import jax.numpy as jnp
 
 from ib_bench.lookup import lookup
+from ib_bench.models.bilinear import make_bilinear
+from ib_bench.models.delta_product import make_delta_product, make_deltanet
 from ib_bench.models.dense_ssm import make_dense_ssm
+from ib_bench.models.gru import make_gru
+from ib_bench.models.looped_transformer import make_looped_transformer
 from ib_bench.models.lstm import make_lstm
+from ib_bench.models.mamba import make_mamba
+from ib_bench.models.rnn import make_rnn
 from ib_bench.models.transformer import make_transformer
 
 MODELS = {
+    "bilinear": make_bilinear,
+    "delta_product": make_delta_product,
+    "deltanet": make_deltanet,
     "dense_ssm": make_dense_ssm,
+    "gru": make_gru,
+    "looped_transformer": make_looped_transformer,
     "lstm": make_lstm,
+    "mamba": make_mamba,
+    "rnn": make_rnn,
     "transformer": make_transformer,
 }
 
-_SIZES = ("num_inputs", "num_outputs", "max_positions")
+_SIZES = ("num_inputs", "num_outputs", "max_positions", "trained_positions")
 
 
 class Model(NamedTuple):
@@ -44,7 +57,13 @@ def settings_of(name: str) -> tuple[str, ...]:
 
 
 def make_model(
-    name: str, *, num_inputs: int, num_outputs: int, max_positions: int, **settings
+    name: str,
+    *,
+    num_inputs: int,
+    num_outputs: int,
+    max_positions: int,
+    trained_positions: int | None = None,
+    **settings,
 ) -> Model:
     """Builds a model.
 
@@ -53,14 +72,22 @@ def make_model(
       num_inputs: size of the input vocabulary.
       num_outputs: how many states the logits range over.
       max_positions: the longest sequence it will ever be asked to read.
+      trained_positions: the longest sequence it was trained on, where it is asked to read longer
+        ones; multiplicative models then keep the norm of their state from there on.
       **settings: the maker's own (`settings_of`).
 
     Raises:
       ValueError: an unknown name, or a setting out of range.
     """
-    module = lookup(MODELS, name, "model.name")(
-        num_inputs=num_inputs, num_outputs=num_outputs, max_positions=max_positions, **settings
-    )
+    maker = lookup(MODELS, name, "model.name")
+    sizes = {
+        "num_inputs": num_inputs,
+        "num_outputs": num_outputs,
+        "max_positions": max_positions,
+        "trained_positions": trained_positions,
+    }
+    named = inspect.signature(maker).parameters
+    module = maker(**{key: size for key, size in sizes.items() if key in named}, **settings)
 
     def apply(params, tokens_BT):
         if tokens_BT.shape[1] > max_positions:

@@ -19,6 +19,7 @@ FLAGS = {
     "model.hidden": 6,
     "model.layers": 1,
     "model.heads": 3,
+    "model.positions": "rotary",
     "optim.steps": 60,
     "optim.batch_size": 24,
     "optim.eval_every": 20,

@@ -7,7 +7,7 @@ import pytest
 from quick_models import init, quick_jit, random_params
 from scipy import stats
 
-from ib_bench.models import dense_ssm, embedding, make_model
+from ib_bench.models import embedding, make_model, structures
 
 
 def make(num_inputs, hidden, num_outputs=5):
@@ -37,8 +37,8 @@ BRANCHES = {  # MAX_APPLIED, MAX_ONE_HOT
 
 def values_and_gradients(monkeypatch, branch, params, tokens_BT, cotangent_BTV):
     max_applied, max_one_hot = BRANCHES[branch]
-    monkeypatch.setattr(dense_ssm, "MAX_APPLIED", max_applied)
-    monkeypatch.setattr(dense_ssm, "MAX_ONE_HOT", max_one_hot)
+    monkeypatch.setattr(structures, "MAX_APPLIED", max_applied)
+    monkeypatch.setattr(structures, "MAX_ONE_HOT", max_one_hot)
     monkeypatch.setattr(embedding, "MAX_ONE_HOT", max_one_hot)
     num_inputs, hidden = params["embedding"].shape
     model = make(num_inputs, hidden)
@@ -109,3 +109,15 @@ def test_parameters_are_normal_with_the_variances_of_the_paper():
     after = np.asarray(params["start"]) @ matrices
     before = (np.asarray(params["start"]) ** 2).sum()
     assert (after**2).sum(axis=1).mean() / before == pytest.approx(1.0, rel=0.15)
+
+
+def test_it_is_the_bilinear_rnn_with_a_full_transition():
+    sizes = {"num_inputs": 3, "num_outputs": 5, "max_positions": 8, "hidden": 4}
+    settings = {"structure": "full", "rank": 2, "block": 2, "additive": False}
+    one, other = make_model("dense_ssm", **sizes), make_model("bilinear", **sizes, **settings)
+    tokens_BT = np.array([[0, 2, 1, 1]], np.int32)
+    params = init(one)
+    jax.tree.map(np.testing.assert_array_equal, params, init(other))
+    np.testing.assert_array_equal(
+        quick_jit(one.apply)(params, tokens_BT), quick_jit(other.apply)(params, tokens_BT)
+    )
