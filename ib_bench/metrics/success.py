@@ -44,8 +44,9 @@ def success_curve(probes: Sequence[ProbeRecord]) -> SuccessCurve | None:
     """Fits the curve of one cell; None where no probe has all of its runs.
 
     A seed succeeds at N if any of its learning rates solved it. A probe with a cancelled run is
-    left out and counted: which runs were cancelled depends on which were solved. Seeds share their
-    data from size to size, which the fit takes as independent trials.
+    left out and counted. That leans towards failure, since runs are cancelled where one was solved:
+    only a curve with nothing left out is to be trusted. Seeds share their data from size to size,
+    which the fit takes as independent trials.
     """
     whole = [probe for probe in probes if all(run.outcome != "cancelled" for run in probe.runs)]
     if not whole:

@@ -18,7 +18,8 @@ def make_legend(cells: Sequence[CellRecord]) -> Iterable[str]:
     """Says what the numbers mean and what they depend on; where records disagree, every value."""
 
     def values(group: str, name: str) -> str:
-        return _distinct(text_of(cell.cell[group][name]) for cell in cells)
+        # Older records lack settings that were added since, each with 0 for "as before".
+        return _distinct(text_of(cell.cell[group].get(name, 0)) for cell in cells)
 
     count = Counter(cell.status for cell in cells)
     yield (
@@ -48,7 +49,7 @@ def make_legend(cells: Sequence[CellRecord]) -> Iterable[str]:
         f"Budget: {values('optim', 'steps')} steps, batch {values('optim', 'batch_size')}. "
         f"Validation: {_range(cell.num_validation for cell in cells)} sequences."
     )
-    if any(cell.cell["optim"]["stall"] for cell in cells):
+    if any(cell.cell["optim"].get("stall") for cell in cells):
         yield (
             f"Stalled: a run whose training loss is below the threshold ends "
             f"{values('optim', 'stall')} steps (0: never) after its best validation loss, and "

@@ -7,7 +7,6 @@ import csv
 import dataclasses
 import io
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,9 @@ from etils import epath
 from rich.console import Console
 from rich.text import Text
 
+from ib_bench.report import sheet
 from ib_bench.report.names import modulus_of, order_of, text_of
+from ib_bench.report.sheet import Sheet
 from ib_bench.report.tables import LABELS, Table, nstar_table, probe_at_nstar
 from ib_bench.results.record import CellRecord
 from ib_bench.results.store import Store, write_whole
@@ -25,16 +26,14 @@ from ib_bench.results.store import Store, write_whole
 
 def to_markdown(table: Table) -> str:
     """Writes a GitHub table, and the legend as a list below it."""
-    header = [*LABELS, *(column.label for column in table.columns)]
-    lines = [header, ["---"] * len(header)]
-    lines += [[_plain(text) for text in (*row.labels, *row.entries)] for row in table.rows]
-    rows = [f"| {' | '.join(cells)} |" for cells in lines]
-    return "\n".join([*rows, "", *(f"- {_plain(line)}" for line in table.legend)]) + "\n"
+    return sheet.to_markdown(nstar_sheet(table))
 
 
-def _plain(text: str) -> str:
-    """Escapes what markdown would read as markup; underscores inside words are none."""
-    return re.sub(r"([\\`*<&\[|~#]|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(text.split()))
+def nstar_sheet(table: Table) -> Sheet:
+    """Returns the table as rows of text."""
+    header = (*LABELS, *(column.label for column in table.columns))
+    rows = tuple((*row.labels, *row.entries) for row in table.rows)
+    return Sheet("nstar", "N*", header, rows, table.legend)
 
 
 def print_table(table: Table, console: Console) -> None:

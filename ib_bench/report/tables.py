@@ -47,7 +47,7 @@ def nstar_table(cells: Sequence[CellRecord]) -> Table:
     cells = sorted(cells, key=order_of)
     columns = sorted({column_of(cell) for cell in cells}, key=lambda column: column.order)
     rows = []
-    for label, members in _label_rows(cells):
+    for label, members in label_rows(cells):
         entries = {column_of(cell): _entry(cell) for cell in members}
         texts = tuple(entries.get(column, "") for column in columns)
         rows.append(Row(label, members[0].cell["data"]["format"], task_of(members[0]), texts))
@@ -64,8 +64,8 @@ def _settings(cell: CellRecord) -> dict[str, str]:
     return flat
 
 
-def _label_rows(cells: Sequence[CellRecord]) -> Iterable[tuple[str, list[CellRecord]]]:
-    """Groups records into rows, each with its model's label."""
+def label_rows(cells: Sequence[CellRecord]) -> Iterable[tuple[str, list[CellRecord]]]:
+    """Groups sorted records into rows, each with its model's label; none shares an entry."""
     settings = [_settings(cell) for cell in cells]
     values = defaultdict(set)
     for one in settings:
@@ -111,9 +111,9 @@ def _split(cells: Sequence[CellRecord]) -> Iterable[tuple[tuple, list[CellRecord
 
 def _entry(cell: CellRecord) -> str:
     if cell.nstar is None:
-        parts = [f"- (N_max {_short(cell.max_size)}, {cell.limited_by})"]
+        parts = [f"- (N_max {short(cell.max_size)}, {cell.limited_by})"]
     else:
-        parts = [_short(cell.nstar), f"({cell.largest_failed}, {cell.nstar}]"]
+        parts = [short(cell.nstar), f"({cell.largest_failed}, {cell.nstar}]"]
         probe = probe_at_nstar(cell)
         if cell.confirmed and probe:
             parts.append(f"{probe.solved}/{probe.runs}")
@@ -129,7 +129,7 @@ def probe_at_nstar(cell: CellRecord) -> ProbeSummary | None:
     return next((probe for probe in cell.probes if probe.size == cell.nstar), None)
 
 
-def _short(number: int) -> str:
+def short(number: int) -> str:
     """Writes a size as the paper does: 14, 1.3K, 16K, 2M."""
     if number < 1000:
         return str(number)
