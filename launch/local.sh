@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source launch/environment.sh
-make_environment .
+make_environment '.[report]'
 
 arguments=("$@")
 has() { local word; for word in ${arguments[@]+"${arguments[@]}"}; do [[ $word == --$1 || $word == --$1=* ]] && return; done; return 1; }

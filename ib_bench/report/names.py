@@ -11,8 +11,8 @@ from typing import Any
 
 from ib_bench.results.record import CellRecord
 
-_DISTRIBUTIONS = ("fixed", "uniform", "short_to_long")  # the paper's order, table 1
-_FORMATS = ("outcome", "cot", "acot")
+DISTRIBUTIONS = ("fixed", "uniform", "short_to_long")  # the paper's order, table 1
+FORMATS = ("outcome", "cot", "acot")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Column:
     @property
     def order(self) -> tuple:
         """Sorts the paper's distributions as it does, any others after them."""
-        return _place(self.distribution, _DISTRIBUTIONS), self.max_length
+        return _place(self.distribution, DISTRIBUTIONS), self.max_length
 
 
 def column_of(cell: CellRecord) -> Column:
@@ -41,7 +41,7 @@ def order_of(cell: CellRecord) -> tuple:
     modulus = modulus_of(task)
     return (
         cell.cell["model"]["name"],
-        _place(cell.cell["data"]["format"], _FORMATS),
+        _place(cell.cell["data"]["format"], FORMATS),
         (modulus is None, modulus or 0, natural_order(task)),
         natural_order(json.dumps([cell.cell["model"], cell.cell["optim"], cell.cell["grid"]])),
         column_of(cell).order,

@@ -19,6 +19,7 @@ from rich.text import Text
 from ib_bench.report import sheet
 from ib_bench.report.names import modulus_of, order_of, text_of
 from ib_bench.report.sheet import Sheet
+from ib_bench.report.study import no_cells
 from ib_bench.report.tables import LABELS, Table, nstar_table, probe_at_nstar
 from ib_bench.results.record import CellRecord
 from ib_bench.results.store import Store, write_whole
@@ -154,10 +155,7 @@ def finished_cells(store: Store) -> list[CellRecord]:
     """
     cells = store.cells()
     if not cells:
-        raise ValueError(
-            f"workdir: {str(store.workdir)!r} holds no finished cells; "
-            f"run `ib_bench run --config=... --workdir={store.workdir}` first"
-        )
+        raise ValueError(no_cells(store))
     return cells
 
 

@@ -48,7 +48,7 @@ def nstar_table(cells: Sequence[CellRecord]) -> Table:
     columns = sorted({column_of(cell) for cell in cells}, key=lambda column: column.order)
     rows = []
     for label, members in label_rows(cells):
-        entries = {column_of(cell): _entry(cell) for cell in members}
+        entries = {column_of(cell): entry_of(cell) for cell in members}
         texts = tuple(entries.get(column, "") for column in columns)
         rows.append(Row(label, members[0].cell["data"]["format"], task_of(members[0]), texts))
     return Table(tuple(columns), tuple(rows), tuple(make_legend(cells)))
@@ -109,7 +109,7 @@ def _split(cells: Sequence[CellRecord]) -> Iterable[tuple[tuple, list[CellRecord
         names += differing[:-1] or ["record"]  # the last one is always "record"
 
 
-def _entry(cell: CellRecord) -> str:
+def entry_of(cell: CellRecord) -> str:
     if cell.nstar is None:
         parts = [f"- (N_max {short(cell.max_size)}, {cell.limited_by})"]
     else:
