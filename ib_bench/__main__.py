@@ -13,7 +13,7 @@ COMMANDS = {
 USAGE = """usage: ib_bench COMMAND --flags
 
   ib_bench run --config=FILE --workdir=DIR    answer every cell of a study, or go on with it
-  ib_bench report --workdir=DIR               print the N* table, write it as Markdown and CSV
+  ib_bench report --workdir=DIR               print the N* table, write tables, figures, a page
   ib_bench list                               tasks, models, formats, policies, configs
 
 A key of the config is set by --config.KEY=VALUE, for example --config.model.hidden=32.

@@ -65,6 +65,9 @@ def main(argv: list[str]) -> int:
         print_table(nstar_table(records), console)
         for path in write_report(store, store.workdir):
             console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+        # Figures and the page take seconds, and may be made while a study runs.
+        report = f"ib_bench report --workdir={WORKDIR.value}"
+        console.print(f"all of it as a page: {report}", markup=False, highlight=False)
     console.print(reporter.summary(), markup=False, highlight=False, soft_wrap=True)
     if code:
         console.print("stopped when asked to; the same command goes on from here", soft_wrap=True)
