@@ -60,6 +60,12 @@ def test_only_models_know_flax_and_reports_know_no_jax(path):
     assert "jax" not in roots or folder not in ("results", "metrics", "report", "tasks")
 
 
+def test_metrics_are_plain_numpy():
+    for path in (ROOT / "metrics").glob("*.py"):
+        roots = {name.split(".")[0] for name in imports_of(path)}
+        assert roots <= {"ib_bench", "numpy", *sys.stdlib_module_names}, path
+
+
 def modules_of(name):
     """Yields the modules of this package that importing `name` runs, itself included."""
     parts = name.split(".")

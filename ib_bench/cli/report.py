@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     print_table(nstar_table(study.cells), console)
     out = Store(_OUT.value or _WORKDIR.value[0])
     out.prepare()
-    title = ", ".join(epath.Path(workdir).name for workdir in _WORKDIR.value)
+    title = ", ".join(epath.Path(workdir).name or workdir for workdir in _WORKDIR.value)
     for path in write_full_report(study, out.workdir, title):
         console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
     if missing := missing_packages():

@@ -142,7 +142,8 @@ def _resample(
     """Returns lower and upper bounds of N*, float[resamples] each."""
     probes = sorted(probes, key=lambda probe: probe.size)
     seeds = sorted({run.seed for probe in probes for run in probe.runs})
-    if not seeds:  # no runs are stored: the recorded N* is all there is
+    if cell.nstar not in {None, *(probe.size for probe in probes)} or not seeds:
+        # The runs behind the answer are not stored: the recorded N* is all there is.
         bounds = bounds_of(cell.nstar, cell)
         return np.full(resamples, bounds.low), np.full(resamples, bounds.high)
     rng = np.random.default_rng([_SEED, *cell.cell_key.encode()])

@@ -6,6 +6,7 @@ place of learning curves stands how many steps the fastest solved run of a size 
 """
 
 import dataclasses
+import json
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -64,7 +65,7 @@ def _nstar_figures(study: Study) -> Iterable[Figure]:
     for task in dict.fromkeys(map(task_of, study.cells)):
         rows = [_nstar_row(cell, study) for cell in study.cells if task_of(cell) == task]
         base = alt.Chart().encode(
-            x=alt.X("L:O", title="L"),
+            x=alt.X("L:O", title="L", axis=alt.Axis(labelAngle=0)),
             color=_color("distribution", "length distribution", DISTRIBUTIONS),
         )
         learned = base.transform_filter("datum.learned").encode(y=_log("N", "N*"))
@@ -80,7 +81,7 @@ def _nstar_figures(study: Study) -> Iterable[Figure]:
             f"N* against L, {task}",
             "Points: N*, with its bracket. Hollow triangles: not learned, at N_max. "
             "Lines join the lengths that were learned.",
-            layers.facet(row=_row(rows), column=_column(), data=_ROWS),
+            _grid(layers, rows),
             rows,
             task,
         )
@@ -153,7 +154,7 @@ def _sharing_figure(study: Study, sharing: Sequence[tuple[Sharing, Bounds]]) -> 
         "Sharing factor kappa",
         "Bars start at 1 (no sharing, no interference). Triangles: a bound, pointing to where "
         "kappa may lie. Thin lines: 2.5 to 97.5 % over resampled seeds.",
-        layers.facet(row=_row(rows, "task"), column=_column(), data=_ROWS),
+        _grid(layers, rows, "task"),
         rows,
     )
 
@@ -222,7 +223,7 @@ def _accuracy_figures(study: Study) -> Iterable[Figure]:
             f"Accuracy beyond the training lengths, {task}",
             "One line an L. Rescaled so that chance is 0; dashed: the longest training length. Of "
             "the run with the lowest validation loss at the largest N that has one.",
-            layers.facet(row=_row(rows), column=_column(), data=_ROWS),
+            _grid(layers, rows),
             rows,
             task,
         )
@@ -322,7 +323,7 @@ def _steps_figure(study: Study) -> Figure | None:
         "Steps to solve against N",
         "Training steps of the fastest solved run of every learned size. Records hold no "
         "trajectories, so these stand where learning curves would.",
-        chart.facet(row=_row(rows), column=_column(), data=_ROWS),
+        _grid(chart, rows),
         rows,
     )
 
@@ -346,17 +347,34 @@ def _labels(cell: CellRecord, study: Study) -> dict[str, str]:
     return {"model": study.labels[cell.cell_key], "format": cell.cell["data"]["format"]}
 
 
-def _row(rows: Sequence[dict[str, Any]], field: str = "model") -> alt.Row:
-    """One row of panels a value, in the order of the data."""
-    return alt.Row(f"{field}:N", title=None, sort=_distinct(rows, field))
+def _grid(
+    chart: alt.TopLevelMixin,
+    rows: Sequence[dict[str, Any]],
+    field: str = "model",
+) -> alt.FacetChart:
+    """Lays panels out, a row for each value of a field and a column for each format.
+
+    Panels are sorted by number and labelled by name: where a panel is empty, Vega's own way of
+    giving an order would let others take its place.
+    """
+    order = _distinct(rows, field)
+    columns = [name for name in FORMATS if name in _distinct(rows, "format")]
+    columns += [name for name in _distinct(rows, "format") if name not in columns]
+    for one in rows:
+        one["row"], one["column"] = order.index(one[field]), columns.index(one["format"])
+    return chart.facet(
+        row=alt.Row("row:O", title=None, header=_header(order)),
+        column=alt.Column("column:O", title=None, header=_header(columns)),
+        data=_ROWS,
+    )
+
+
+def _header(names: Sequence[str]) -> alt.Header:
+    return alt.Header(labelExpr=f"{json.dumps(names)}[datum.value]")
 
 
 def _distinct(rows: Sequence[dict[str, Any]], field: str) -> list[str]:
     return list(dict.fromkeys(row[field] for row in rows))
-
-
-def _column() -> alt.Column:
-    return alt.Column("format:N", title=None, sort=list(FORMATS))
 
 
 def _log(field: str, title: str, channel: type = alt.Y, form: str = "~s") -> Any:

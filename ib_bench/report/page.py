@@ -7,7 +7,6 @@ a "<". Altair is not imported here; whoever has figures and a library hands them
 import html
 import importlib.resources
 import json
-import re
 import string
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
@@ -17,10 +16,9 @@ from ib_bench.report.legend import make_legend
 from ib_bench.report.names import task_of, text_of
 from ib_bench.report.sheet import Sheet
 from ib_bench.report.study import Study
-from ib_bench.report.tables import entry_of
+from ib_bench.report.tables import LABELS, entry_of
 from ib_bench.results.record import CellRecord, ProbeRecord
 
-_ENTRY = re.compile(r"([-?]|[0-9][0-9.]*[KM]?) (\(.+)")  # "14 (13, 14] 3/6", "- (N_max 26, ...)"
 _LONG = 40  # characters; a longer entry may wrap
 _AT_SIGHT = ("Budget:", "Grid:")  # lines of a legend that stand below the table, not folded away
 
@@ -111,9 +109,13 @@ def _facts(study: Study) -> str:
 def _sheet_section(sheet: Sheet, numbers: dict[str, int]) -> str:
     header = [*sheet.header, *(["cells"] if sheet.cells else [])]
     keys = sheet.cells or [()] * len(sheet.rows)
+    labelled = sheet.header[: len(LABELS)] == LABELS and not sheet.cells
+    entries = range(len(LABELS), len(sheet.header)) if labelled else ()
     rows = []
     for row, some in zip(sheet.rows, keys, strict=True):
-        cells = [_entry(text) for text in row]
+        cells = [
+            _entry(text) if column in entries else _cell(text) for column, text in enumerate(row)
+        ]
         if sheet.cells:
             links = " ".join(_cell_link(numbers[key]) for key in some)
             cells.append(f'<td class="links">{links}</td>')
@@ -125,12 +127,16 @@ def _sheet_section(sheet: Sheet, numbers: dict[str, int]) -> str:
 
 
 def _entry(text: str) -> str:
-    """Sets N* apart from the bracket behind it."""
-    if not (parts := _ENTRY.fullmatch(text)):
-        wide = ' class="long"' if len(text) > _LONG else ""
-        return f"<td{wide}>{_text(text)}</td>"
-    mark = ' class="none"' if text.startswith("-") else ""
-    return f"<td{mark}><b>{_text(parts[1])}</b> <small>{_text(parts[2])}</small></td>"
+    """Sets N* apart from what stands behind it: "14 (13, 14] 3/6", "- (N_max 26, universe)"."""
+    head, space, tail = text.partition(" ")
+    more = f" <small>{_text(tail)}</small>" if space else ""
+    mark = ' class="none"' if head == "-" else ""
+    return f"<td{mark}><b>{_text(head)}</b>{more}</td>"
+
+
+def _cell(text: str) -> str:
+    wide = ' class="long"' if len(text) > _LONG else ""
+    return f"<td{wide}>{_text(text)}</td>"
 
 
 def _claims_section(study: Study, claims: Sequence[Claim]) -> str:
@@ -245,9 +251,11 @@ def _cell_data(cell: CellRecord, probes: Sequence[ProbeRecord]) -> dict[str, Any
         "budget": f"{optim['steps']} steps, batch {optim['batch_size']}",
         "grid": f"rates {text_of(grid['learning_rates'])}, seeds {text_of(grid['seeds'])}",
         "N_max": f"{cell.max_size}, set by the {cell.limited_by}",
-        "chance": text_of([f"{level:g}" for level in cell.chance]),
+        "chance": " or ".join(dict.fromkeys(f"{level:.3g}" for level in cell.chance)),
         "validation": f"{cell.num_validation} sequences",
-        "search": ", ".join(f"{name} {text_of(cell.search[name])}" for name in sorted(cell.search)),
+        "search": ", ".join(
+            f"{name} {text_of(value)}" for name, value in sorted(cell.search.items()) if value != []
+        ),
         "contradictions": ", ".join(f"{a} learned, {b} failed" for a, b in cell.contradictions),
         "cost": f"{cell.lane_steps.total:,} steps, {cell.seconds.run:.1f} s",
         "made with": ", ".join(

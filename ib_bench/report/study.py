@@ -36,16 +36,14 @@ def read_study(stores: Sequence[Store]) -> Study:
     """
     cells, probes = {}, {}
     for store in stores:
-        known = cells.keys() & {cell.cell_key for cell in store.cells()}
-        if known:
+        found = {cell.cell_key: cell for cell in store.cells()}
+        if known := sorted(found.keys() & cells.keys()):
             logger.warning(
                 "%d cells of %s are in an earlier workdir too, and taken from there: %s",
-                *(len(known), store.workdir, ", ".join(sorted(known)[:3])),
+                *(len(known), store.workdir, ", ".join(known)),
             )
-        for cell in store.cells():
-            if cell.cell_key not in cells:
-                cells[cell.cell_key] = cell
-                probes[cell.cell_key] = store.probes(cell.cell_key)
+        for key in found.keys() - cells.keys():
+            cells[key], probes[key] = found[key], store.probes(key)
     if not cells:
         raise ValueError(no_cells(stores[0]))
     return make_study(list(cells.values()), probes)

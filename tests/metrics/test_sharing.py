@@ -172,5 +172,8 @@ def test_the_interval_is_the_same_each_time_and_does_not_depend_on_other_cells()
 
 
 def test_without_stored_runs_the_interval_is_the_recorded_value():
-    sharing, _ = study({10: seeds("solved")})
+    sharing, probes = study({10: seeds("solved"), 40: seeds("solved")})
     assert sharing_interval(sharing, {}) == Bounds(1, 1)
+    part = sharing.parts[0].cell_key
+    without_nstar = probes | {part: probes[part][1:]}
+    assert sharing_interval(sharing, without_nstar) == Bounds(1, 1)

@@ -1,6 +1,8 @@
 """Figures hold what the records hold, and are drawn without a browser."""
 
 import json
+import re
+from xml.etree import ElementTree
 
 import pytest
 from made_records import make_cell, make_probe
@@ -54,7 +56,30 @@ def test_nstar_is_drawn_with_its_bracket_and_what_was_not_learned_at_nmax():
 
 def test_every_cell_is_in_the_figure_of_its_task(all_figures):
     points = [rows(one) for name, one in all_figures.items() if name.startswith("nstar_")]
-    assert sum(map(len, points)) == 120
+    assert sum(row["L"] is not None for some in points for row in some) == 120
+
+
+def test_a_point_stands_in_the_panel_of_its_model_and_format_whatever_panels_are_empty():
+    model = {"name": "transformer"}
+    cells = [make_cell(fmt="outcome"), make_cell(fmt="cot"), make_cell(fmt="acot", model=model)]
+    runs = {(1e-3, 10): "solved"}
+    probes = {cell.cell_key: [make_probe(14, runs, cell)] for cell in (cells[1], cells[2])}
+    all_drawn = drawn(make_study(cells, probes))
+    assert points_of(all_drawn["steps_to_solve"]) == [[1, 0], [0, 1]]  # lstm cot, transformer acot
+    assert points_of(all_drawn["nstar_m_5"]) == [[1, 1, 0], [0, 0, 1]]
+
+
+def points_of(figure) -> list[list[int]]:
+    """Counts the points of every panel as it is drawn, from left to right, from above to below."""
+    tree = ElementTree.fromstring(figures.to_svg(figure))
+    (panels,) = [one for one in tree.iter() if "role-scope cell" in one.get("class", "")]
+    counts = {}
+    for panel in panels:
+        x, y = re.findall(r"[\d.]+", panel.get("transform"))
+        marks = [one for one in panel.iter() if "mark-symbol role-mark" in one.get("class", "")]
+        counts[float(y), float(x)] = sum(len(mark) for mark in marks)
+    heights = sorted({y for y, _ in counts})
+    return [[counts[place] for place in sorted(counts) if place[0] == y] for y in heights]
 
 
 def test_sharing_bars_are_numbers_or_bounds_with_a_direction():
