@@ -15,7 +15,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from ib_bench.metrics import Bounds, Sharing, accuracy_at_twice, success_curve
+from ib_bench.metrics import Bounds, Sharing, SuccessCurve, accuracy_at_twice, success_curve
 from ib_bench.report.names import DISTRIBUTIONS, FORMATS, task_of
 from ib_bench.report.study import Study
 from ib_bench.results.record import CellRecord, ProbeRecord
@@ -250,7 +250,7 @@ def _success_figure(study: Study) -> Figure | None:
         data, curve = cell.cell["data"], success_curve(study.probes[cell.cell_key])
         name = (
             f"{study.labels[cell.cell_key]} {data['format']} {task_of(cell)} "
-            f"{data['length_distribution']} L={data['max_length']}"
+            f"{data['length_distribution']} L={data['max_length']}: N50 {_n50(curve)}"
         )
         first, last = curve.sizes[0], curve.sizes[-1]
         for size, solved, trials in zip(curve.sizes, curve.successes, curve.trials, strict=True):
@@ -290,6 +290,11 @@ def _success_figure(study: Study) -> Figure | None:
         ).resolve_scale(x="independent"),
         rows,
     )
+
+
+def _n50(curve: SuccessCurve) -> str:
+    interval = Bounds(float(f"{curve.low:.3g}"), float(f"{curve.high:.3g}")).text
+    return interval if curve.n50 is None else f"{curve.n50:.3g} ({interval})"
 
 
 def _is_whole(probes: Sequence[ProbeRecord]) -> bool:

@@ -116,7 +116,8 @@ function table(header, rows) {
 
 function cellDetail(cell) {
   const facts = cell.facts.flatMap(([name, value]) => [node("dt", name), node("dd", value)]);
-  const probes = table(["N", "verdict", "solved", "runs", "fewest steps", "best loss"], cell.probes);
+  const losses = ["lowest loss", "median", "highest"]; // each run's best validation loss
+  const probes = table(["N", "verdict", "solved", "runs", "fewest steps", ...losses], cell.probes);
   return [node("dl", facts), probes];
 }
 

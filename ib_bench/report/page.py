@@ -274,15 +274,20 @@ def _cell_data(cell: CellRecord, probes: Sequence[ProbeRecord]) -> dict[str, Any
     for probe in cell.probes:
         some = runs.get(probe.size, [])
         steps = [run.steps for run in some if run.outcome == "solved"]
-        losses = [run.best_loss for run in some if run.best_loss is not None]
+        losses = sorted(run.best_loss for run in some if run.best_loss is not None)
         rows.append(
             [
                 *(probe.size, probe.verdict, probe.solved, probe.runs),
                 min(steps, default=""),
-                f"{min(losses):.2e}" if losses else "",
+                *(f"{loss:.2e}" for loss in _spread(losses)),
             ]
         )
     return {"facts": [[name, text] for name, text in facts.items() if text], "probes": rows}
+
+
+def _spread(values: Sequence[float]) -> list[float]:
+    """Returns smallest, middle and largest of sorted values, or none of them."""
+    return [values[0], values[len(values) // 2], values[-1]] if values else []
 
 
 # --- text ---------------------------------------------------------------------------------------

@@ -116,7 +116,8 @@ def test_success_curves_are_drawn_only_where_no_run_was_cancelled():
     cut = {(1e-3, 0): "solved", (1e-3, 1): "cancelled"}
     probes[other.cell_key].append(make_probe(40, cut, other))
     figure = drawn(make_study([cell, other], probes))["success"]
-    assert {row["cell"] for row in rows(figure)} == {"lstm outcome m = 5 fixed L=5"}
+    (title,) = {row["cell"] for row in rows(figure)}
+    assert re.fullmatch(r"lstm outcome m = 5 fixed L=5: N50 14 \(.* to .*\)", title)
     shares = {row["N"]: row["share"] for row in rows(figure) if "share" in row}
     assert shares == {10: 0, 14: pytest.approx(1 / 3), 20: 1}
 

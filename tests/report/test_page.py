@@ -71,8 +71,8 @@ def test_every_cell_has_a_row_and_its_probes_behind_it():
     assert {"id": "cell-0", "data-open": "cell-0", "tabindex": "0"} in page.attributes("tr")
     (detail,) = page.data["cells"]
     assert detail["probes"] == [
-        [13, "failed", 0, 6, "", ""],
-        [14, "learned", 3, 6, 500, "9.00e-05"],
+        [13, "failed", 0, 6, ""],
+        [14, "learned", 3, 6, 500, "9.00e-05", "2.00e-01", "2.00e-01"],
     ]
     facts = dict(detail["facts"])
     assert facts["key"] == cell.cell_key and facts["budget"] == "3000 steps, batch 64"
