@@ -75,6 +75,7 @@ def make_program_model(program: ProgramSpec) -> Model:
         num_inputs=program.num_inputs,
         num_outputs=program.num_outputs,
         max_positions=program.max_positions,
+        trained_positions=program.num_positions,
         **dict(program.model.settings),
     )
 

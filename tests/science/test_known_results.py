@@ -1,0 +1,108 @@
+"""What is known of these models elsewhere is seen here too. Trains for minutes: `-m slow`.
+
+Each test trains the best of a few learning rates on as many sequences as the budget visits and looks
+at the accuracy of the last state beyond the training length, rescaled to chance.
+"""
+
+import pytest
+
+from ib_bench import configure
+from ib_bench.configs import base
+from ib_bench.executors.local import run_study
+from ib_bench.results import Store
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def rescaled(tmp_path):
+    """Returns rescaled(task, model, lengths, ...): accuracy at these lengths, of the best run."""
+
+    def measure(
+        task, model, lengths, *, format="outcome", train=10, steps=4000, rates=(1e-2, 3e-3), **keys
+    ):
+        config = base.get_config()
+        config.unlock()
+        settings = {
+            **{f"task.{key}": value for key, value in task.items()},
+            **{f"model.{key}": value for key, value in model.items()},
+            "data.format": format,
+            "data.max_length": train,
+            "data.evaluation_lengths": lengths,
+            "optim.steps": steps,
+            "grid.learning_rates": rates,
+            "grid.seeds": (10, 20),
+            "search.max_probes": 1,
+            "search.confirm": True,
+            **keys,
+        }
+        spanning = ("task", "data", "model")
+        for dotted, value in settings.items():
+            group, name = dotted.split(".")
+            single = group in spanning and not isinstance(value, tuple)
+            config[group][name] = (value,) if single else value
+        study = configure.make_study(config.lock())
+        store = Store(tmp_path)
+        run_study(study, store, lambda chunk: None, lambda: False)
+        (cell,) = study.cells
+        found = store.cell(cell.key)
+        print(found.cell_key, found.status, found.probes, found.extrapolation)
+        return found.extrapolation.rescaled
+
+    return measure
+
+
+PARITY, Z3, Z5 = ({"name": "modular_addition", "modulus": m} for m in (2, 3, 5))
+S3 = {"name": "permutation_composition", "k": 3}
+
+
+@pytest.mark.parametrize(
+    ("positive", "signed"),
+    [
+        (
+            {"name": "bilinear", "hidden": 32, "structure": "positive_diagonal"},
+            {"name": "bilinear", "hidden": 32, "structure": "diagonal"},
+        ),
+        (
+            {"name": "mamba", "hidden": 32, "layers": 1, "eigenvalues": "positive"},
+            {"name": "mamba", "hidden": 32, "layers": 1, "eigenvalues": "signed"},
+        ),
+    ],
+    ids=["diagonal", "mamba"],
+)
+def test_parity_beyond_the_training_length_needs_negative_eigenvalues(rescaled, positive, signed):
+    """Grazzi et al. 2025, arXiv 2411.12537."""
+    assert max(rescaled(PARITY, positive, (40, 80))) < 0.3
+    assert min(rescaled(PARITY, signed, (40, 80))) > 0.9
+
+
+def test_rotations_learn_an_abelian_group_and_not_another(rescaled):
+    """arXiv 2505.21749."""
+    model = {"name": "bilinear", "hidden": 32, "structure": "rotation"}
+    assert min(rescaled(Z3, model, (20, 40))) > 0.9
+    assert max(rescaled(S3, model, (20, 40))) < 0.5
+
+
+def test_s3_takes_two_householder_factors_a_token(rescaled):
+    """DeltaProduct, arXiv 2502.10297."""
+    model = {"name": "delta_product", "hidden": 32, "heads": 2, "layers": 1}
+    model |= {"eigenvalues": "signed"}
+    assert min(rescaled(S3, model | {"householders": 2}, (20, 40), format="acot")) > 0.9
+    assert max(rescaled(S3, model | {"householders": 1}, (20, 40), format="acot")) < 0.5
+
+
+@pytest.mark.parametrize("structure", ["full", "block"])
+def test_bilinear_models_trained_up_to_10_work_at_500(rescaled, structure):
+    """arXiv 2505.21749."""
+    model = {"name": "bilinear", "hidden": 32, "structure": structure, "block": 2}
+    assert min(rescaled(Z5, model, (20, 500))) > 0.95
+
+
+@pytest.mark.parametrize("model", ["lstm", "dense_ssm"])
+def test_recurrent_models_with_acot_work_at_twice_the_length(rescaled, model):
+    assert min(rescaled(PARITY, {"name": model, "hidden": 32}, (20,), format="acot")) > 0.99
+
+
+def test_a_transformer_with_acot_is_at_chance_at_twice_the_length(rescaled):
+    model = {"name": "transformer", "hidden": 32, "layers": 2, "heads": 2}
+    assert max(rescaled(PARITY, model, (20,), format="acot", rates=(3e-3, 1e-3))) < 0.1
