@@ -89,7 +89,8 @@ def question_of(cell: CellRecord) -> str:
     """Names all that two cells of one sharing factor have in common."""
     spec, data = cell.cell, cell.cell["data"]
     same = [spec["task"], spec["table"], spec["model"], spec["optim"], spec["grid"]]
-    return json.dumps([*same, data["format"], data["validation_lengths"]], sort_keys=True)
+    same += [data["format"], data.get("label_every", 1), data["validation_lengths"]]
+    return json.dumps(same, sort_keys=True)
 
 
 def _preference(part: CellRecord, joint: CellRecord) -> tuple:

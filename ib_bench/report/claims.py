@@ -150,7 +150,10 @@ def check_claims(cells: Sequence[CellRecord]) -> tuple[Claim, ...]:
 
 
 def _format(cell: CellRecord) -> str:
-    return cell.cell["data"]["format"]
+    """Names the format; with a label at every other symbol it is none of the paper's."""
+    data = cell.cell["data"]
+    every = data.get("label_every", 1)
+    return data["format"] if every == 1 else f"{data['format']}/{every}"
 
 
 def _distribution(cell: CellRecord) -> str:

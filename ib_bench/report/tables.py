@@ -15,7 +15,7 @@ from ib_bench.results.record import CellRecord, ProbeSummary
 LABELS = ("model", "format", "task")
 # What a row's records must share. Of the rest, padding and the task's table follow from the column
 # and the task; they are looked at only where two records would meet in one entry.
-_SHARED = ("model.", "optim.", "grid.", "data.validation_lengths")
+_SHARED = ("model.", "optim.", "grid.", "data.validation_lengths", "data.label_every")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -50,6 +50,13 @@ def test_padding_evaluation_lengths_and_search_may_differ():
     assert sharing.bounds.value == 2
 
 
+def test_parts_with_fewer_labels_are_no_parts():
+    short, *rest = make_cells()
+    short.cell["data"]["label_every"] = 2
+    (sharing,) = find_sharing([short, *rest])
+    assert sharing.missing == (2,)
+
+
 def test_of_two_cells_for_a_part_the_one_padded_as_the_joint_is_taken():
     cells = make_cells()
     padded = make_size(9, "fixed", 2, data={"padded_length": 4}, cell_key="padded")

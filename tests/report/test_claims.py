@@ -75,6 +75,11 @@ def test_only_cells_that_differ_in_nothing_else_are_compared():
     assert counts("3.2", acot, padded) == (1, 0, 0, 0)
 
 
+def test_acot_with_fewer_labels_is_none_of_the_papers_formats():
+    sparse = make_cell(10, 9, fmt="acot", data={"label_every": 2})
+    assert counts("3.2", sparse, make_cell(20, 19, fmt="cot")) == (0, 0, 0, 1)
+
+
 def test_every_recurrent_model_is_compared_with_every_transformer():
     cells = [make_cell(10, 9, model={"name": name}) for name in RECURRENT]
     cells += [make_cell(20, 19, model={"name": name}) for name in TRANSFORMERS]

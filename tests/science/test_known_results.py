@@ -1,13 +1,13 @@
 """What is known of these models elsewhere is seen here too. Trains for minutes: `-m slow`.
 
-Each test trains the best of a few learning rates on as many sequences as the budget visits and looks
-at the accuracy of the last state beyond the training length, rescaled to chance.
+Each test trains with a few learning rates on as many sequences as the budget visits, and looks at
+the best run's accuracy of the last state beyond the training length, rescaled to chance.
 """
 
 import pytest
+from ib_bench.configs import base
 
 from ib_bench import configure
-from ib_bench.configs import base
 from ib_bench.executors.local import run_study
 from ib_bench.results import Store
 
