@@ -30,6 +30,7 @@ def get_config() -> ConfigDict:
     config.data.validation_lengths = "uniform"  # uniform over 2..L, or as_training
     # Lengths, of the training or beyond, at which each run is evaluated when it ends.
     config.data.evaluation_lengths = ()
+    config.data.evaluation_multiples = ()  # more of them, as multiples of L: (2,) is 2L
     # A program is compiled for padded sizes, so that cells share it: L and the numbers of symbols
     # and of states are rounded up to the next size listed here; past the last, nothing is padded.
     config.data.padded_lengths = (5, 10, 20, 30, 64)

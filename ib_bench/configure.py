@@ -37,6 +37,7 @@ _NEVER_SPAN = {
     "data.padded_lengths",
     "data.padded_symbols",
     "data.evaluation_lengths",
+    "data.evaluation_multiples",
 }
 _MAX_EVALUATION_LENGTH = 1000
 _GROUPS = ("task", "data", "model", "optim", "grid", "search", "lanes", "out")
@@ -160,10 +161,7 @@ def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> Cell
     validation = values["data.validation_lengths"]
     check_name(data.VALIDATION_LENGTHS, validation, "data.validation_lengths")
     check_range("data.label_every", values["data.label_every"], 1, data.MAX_LENGTH)
-    evaluation_lengths = tuple(values["data.evaluation_lengths"])
-    _check_whole("data.evaluation_lengths", evaluation_lengths)
-    for evaluated in evaluation_lengths:
-        check_range("data.evaluation_lengths", evaluated, 2, _MAX_EVALUATION_LENGTH)
+    evaluation_lengths = _evaluation_lengths(values, length)
     padded_symbols = tuple(values["data.padded_symbols"])
     _check_whole("data.padded_symbols", padded_symbols)
     _check_whole("data.padded_lengths", values["data.padded_lengths"])
@@ -205,6 +203,17 @@ def _task_text(values: dict[str, Any]) -> str:
                 )
         return f"product({','.join(values['task.factors'])})"
     return f"{name}({','.join(str(values[f'task.{key}']) for key in parameters_of(maker))})"
+
+
+def _evaluation_lengths(values: dict[str, Any], length: int) -> tuple[int, ...]:
+    """Returns all lengths that a run is evaluated at, ascending."""
+    found = set()
+    for key, factor in (("data.evaluation_lengths", 1), ("data.evaluation_multiples", length)):
+        _check_whole(key, values[key])
+        for value in values[key]:
+            check_range(key, value, -(-2 // factor), _MAX_EVALUATION_LENGTH // factor)
+            found.add(value * factor)
+    return tuple(sorted(found))
 
 
 def _round_up(size: int, sizes: tuple[int, ...]) -> int:

@@ -153,6 +153,7 @@ def test_whole_numbers_stand_for_the_numbers_they_are():
             {"data__evaluation_lengths": (10, 2000)},
             "data.evaluation_lengths: 2000 .* use 2 to 1000",
         ),
+        ({"data__evaluation_multiples": (300,)}, "data.evaluation_multiples: 300 .* use 1 to 200"),
         ({"data__evaluation_lengths": ("a",)}, "data.evaluation_lengths: 'a' is no size"),
         ({"search__mode": "curve"}, "search.mode: 'curve' is unknown"),
         ({"data__padded_symbols": ("a",)}, "data.padded_symbols: 'a' is no size"),
@@ -233,6 +234,7 @@ OTHER = {
     "data.format": (("cot",), {}),
     "data.label_every": ((2,), {"data__format": ("acot",)}),
     "data.evaluation_lengths": ((10,), {}),
+    "data.evaluation_multiples": ((2,), {}),
     "data.validation_lengths": ("as_training", {}),
     "data.padded_lengths": ((7,), {}),
     "data.padded_symbols": ((4,), {}),
@@ -306,8 +308,19 @@ def test_a_study_of_the_paper_has_two_sizes_and_no_other():
 
 def test_the_parts_of_a_sharing_factor_share_the_program_of_the_whole():
     study = make_study(figure7.get_config("small"))
+    parts, whole = [("fixed", n) for n in (2, 3, 4)], [("fixed", 5), ("uniform", 5)]
     for program, cells in study.groups():
         lengths = sorted((c.data.length_distribution, c.data.max_length) for c in cells)
-        assert lengths == sorted(
-            [*(("fixed", n) for n in (2, 3, 4, 5)), ("uniform", 5)] * 2  # m = 2 and 3
-        ), program.label
+        # m = 2 and 3; L is evaluated at 2L besides.
+        assert lengths == sorted((whole if program.evaluation_lengths else parts) * 2)
+
+
+def test_lengths_to_evaluate_at_may_be_multiples_of_each():
+    study = make_study(
+        changed(
+            data__max_length=(5, 10),
+            data__evaluation_lengths=(10, 7),
+            data__evaluation_multiples=(2,),
+        )
+    )
+    assert [cell.data.evaluation_lengths for cell in study.cells] == [(7, 10), (7, 10, 20)]

@@ -45,6 +45,7 @@ def study(size: str) -> ConfigDict:
         )
     config = base.get_config()
     config.data.length_distribution = DISTRIBUTIONS
+    config.data.evaluation_multiples = (2,)  # as table 2, so that all presets share their cells
     if size == "paper":
         config.task.modulus = (2, 3, 5, 10)
         config.data.max_length = (5, 10, 20, 30)
@@ -61,28 +62,22 @@ def study(size: str) -> ConfigDict:
     return config
 
 
-def models(size: str, *names: str, **keys) -> tuple[dict, ...]:
-    """Returns entries of `config.sweep`, one a model; "__" in a key stands for "."."""
-    more = {key.replace("__", "."): value for key, value in keys.items()}
-    return tuple({"model.name": name.split()[0], **_MODELS[size][name], **more} for name in names)
+def models(size: str, *names: str) -> tuple[dict, ...]:
+    """Returns entries of `config.sweep`, one a model."""
+    return tuple({"model.name": name.split()[0], **_MODELS[size][name]} for name in names)
 
 
-def sharing(config: ConfigDict, *entries: dict) -> ConfigDict:
-    """Asks for all parts of the sharing factor: `fixed` at every n, and `uniform` up to every L."""
+def sharing(config: ConfigDict, *entries: dict) -> tuple[dict, ...]:
+    """Spans entries over all parts of the sharing factor: `uniform` to each L, `fixed` at each n.
+
+    Parts that are no L of their own are evaluated nowhere else, so that they share one program.
+    """
     lengths = config.data.max_length
+    between = tuple(n for n in range(2, max(lengths) + 1) if n not in lengths)
+    whole = {"data.length_distribution": ("fixed", "uniform")}
     parts = {
         "data.length_distribution": "fixed",
-        "data.max_length": tuple(range(2, max(lengths) + 1)),
+        "data.max_length": between,
+        "data.evaluation_multiples": (),
     }
-    joint = {"data.length_distribution": "uniform", "data.max_length": lengths}
-    config.sweep = tuple(entry | part for entry in entries for part in (parts, joint))
-    return config.lock()
-
-
-def twice_as_long(config: ConfigDict, *entries: dict, **keys) -> tuple[dict, ...]:
-    """Spans entries over L, each evaluated at 2L too; positions are sized for that."""
-    return tuple(
-        entry | {"data.max_length": length, "data.evaluation_lengths": (2 * length,)}
-        for entry in entries
-        for length in config.data.max_length
-    )
+    return tuple(entry | part for entry in entries for part in (whole, parts))

@@ -13,4 +13,5 @@ from ib_bench.configs.paper import FORMATS, models, sharing, study
 def get_config(size="paper"):
     config = study(size)
     config.data.format = FORMATS
-    return sharing(config, *models(size, "transformer"))
+    config.sweep = sharing(config, *models(size, "transformer"))
+    return config.lock()

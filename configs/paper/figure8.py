@@ -16,4 +16,5 @@ def get_config(size="paper"):
     if size == "small":
         config.data.max_length = (3, 5, 8)
         config.data.padded_lengths = (8,)
-    return sharing(config, *models(size, "dense_ssm"))
+    config.sweep = sharing(config, *models(size, "dense_ssm"))
+    return config.lock()
