@@ -1,7 +1,8 @@
 """Mamba: a selective diagonal state-space model (arXiv 2312.00752, section 3).
 
-Parameters and their initialisation are those of the authors' code. With signed eigenvalues it is
-the variant that can track parity (arXiv 2411.12537).
+Parameters and their initialisation are those of the authors' code, but for the convolution's bias,
+which is zero at first. With signed eigenvalues it is the variant that can track parity (arXiv
+2411.12537).
 """
 
 import math
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 from ib_bench.lookup import check_name
 from ib_bench.models.decoder import dense
 from ib_bench.models.embedding import select_rows
-from ib_bench.models.recurrence import EIGENVALUES, linear_recurrence
+from ib_bench.models.recurrence import EIGENVALUES, composes, linear_recurrence, sequential
 
 _EPSILON = 1e-5  # of RMS norms
 _EMBEDDING = 0.02  # standard deviation
@@ -86,15 +87,44 @@ class Mixer(nn.Module):
         decay_EN = -jnp.exp(self.param("A_log", _decays, (E, N)))
         skip_E = self.param("D", nn.initializers.ones, (E,))
 
-        a_REN = 1 + self.width * jnp.expm1(dt_RE[..., None] * decay_EN)
-        add_REN = (dt_RE * u_RE)[..., None] * b_RN[:, None]
-        a_TBG, add_TBG = a_REN.reshape(T, -1, E * N), add_REN.reshape(T, -1, E * N)
-        states_TBG = linear_recurrence(a_TBG, jnp.zeros_like(add_TBG[0]), add_TBG)
-        y_RE = jnp.sum(states_TBG.reshape(-1, E, N) * c_RN[:, None], axis=-1) + skip_E * u_RE
+        states = selective_scan(
+            dt_RE.reshape(T, -1, E),
+            u_RE.reshape(T, -1, E),
+            b_RN.reshape(T, -1, N),
+            decay_EN,
+            self.width,
+        )
+        y_RE = jnp.sum(states.reshape(-1, E, N) * c_RN[:, None], axis=-1) + skip_E * u_RE
         # As the authors do: what is added to the stream is smaller the more layers add to it.
         into_stream = nn.initializers.variance_scaling(1 / 3 / self.layers, "fan_in", "uniform")
         out = dense(H, use_bias=False, kernel_init=into_stream, name="out")
         return out(y_RE * nn.silu(gate_RE))
+
+
+def selective_scan(
+    dt_TBE: jax.Array, u_TBE: jax.Array, b_TBN: jax.Array, decay_EN: jax.Array, width: float
+) -> jax.Array:
+    """Returns all states h_t = a_t h_{t-1} + dt_t B_t u_t from h_0 = 0: float32[T, B, E, N].
+
+    Composed in parallel on an accelerator. Elsewhere a_t and what is added are made in the step,
+    forwards and backwards: [T, B, E, N] is large, and only the states are written to memory.
+    """
+
+    def affine(dt, u, b):
+        a = 1 - width + width * jnp.exp(dt[..., None] * decay_EN)
+        return a, (dt * u)[..., None] * b[..., None, :]
+
+    shape = (*dt_TBE.shape[1:], b_TBN.shape[-1])
+    if composes(1):
+        a, add = (part.reshape(*part.shape[:2], -1) for part in affine(dt_TBE, u_TBE, b_TBN))
+        return linear_recurrence(a, jnp.zeros_like(add[0]), add, "associative").reshape(-1, *shape)
+
+    @jax.checkpoint
+    def step(state, now):
+        a, add = affine(*now)
+        return a * state + add
+
+    return sequential(step, jnp.zeros(shape), (dt_TBE, u_TBE, b_TBN))
 
 
 def causal_convolution(inputs_TBE: jax.Array, weights_KE: jax.Array) -> jax.Array:

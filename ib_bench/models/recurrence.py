@@ -16,6 +16,9 @@ from ib_bench.lookup import lookup
 # form's log2(T) depth no longer pays.
 MAX_COMPOSED_BLOCK = 4
 
+# A CPU core takes one step after the other anyway: there composing is only more work.
+PARALLEL_PLATFORMS = ("gpu", "tpu")
+
 MAX_UNROLLED = 8  # steps of `recurrent`; longer loops would compile for too long
 
 # How far the eigenvalues of a transition reach below 1: to 0, or to -1 (arXiv 2411.12537).
@@ -113,6 +116,11 @@ def _scan(body, start, inputs, reverse=False):
     return jax.lax.scan(body, start, inputs, reverse=reverse, unroll=max(1, unroll))
 
 
+def composes(block: int) -> bool:
+    """Whether steps that multiply by blocks of this size are best composed in parallel, here."""
+    return block <= MAX_COMPOSED_BLOCK and jax.default_backend() in PARALLEL_PLATFORMS
+
+
 def linear_recurrence(
     transition: jax.Array,
     start_BH: jax.Array,
@@ -125,8 +133,8 @@ def linear_recurrence(
       transition: A_1..A_T: [T, B, H] diagonal, or [T, B, H/b, b, b] blocks (one block: full).
       start_BH: h_0.
       additive_TBH: b_1..b_T, or None for a purely multiplicative recurrence.
-      method: "sequential", "associative", or "auto", which composes in parallel only where that is
-        cheap: diagonals and blocks of up to `MAX_COMPOSED_BLOCK`.
+      method: "sequential", "associative", or "auto", which composes in parallel only where that
+        pays: on an accelerator, diagonals and blocks of up to `MAX_COMPOSED_BLOCK`.
 
     Returns:
       float32[T, B, H].
@@ -134,7 +142,7 @@ def linear_recurrence(
     diagonal = transition.ndim == 3
     block = 1 if diagonal else transition.shape[-1]
     if method == "auto":
-        method = "associative" if block <= MAX_COMPOSED_BLOCK else "sequential"
+        method = "associative" if composes(block) else "sequential"
     run = lookup({"associative": _associative, "sequential": _stepwise}, method, "method")
     num_steps, batch_size = transition.shape[:2]
     shape = transition.shape[2:] if diagonal else transition.shape[2:4]

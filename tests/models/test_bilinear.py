@@ -126,11 +126,11 @@ def test_parallel_and_sequential_forms_agree_in_values_and_gradients(
 ):
     cotangent_BTV = np.random.RandomState(2).randn(3, num_positions, 5).astype(np.float32)
     results = []
-    for largest in (4, 0):
-        monkeypatch.setattr(recurrence, "MAX_COMPOSED_BLOCK", largest)
+    for platforms in (("cpu",), ()):
+        monkeypatch.setattr(recurrence, "PARALLEL_PLATFORMS", platforms)
         # A new model each time: what was traced before is kept.
         model, params, tokens_BT = random_case(structure, additive, (3, num_positions))
-        assert ("scan[" in program_of(model)) == (largest == 0)
+        assert ("scan[" in program_of(model)) == (not platforms)
         results.append(values_and_gradients(model, params, tokens_BT, cotangent_BTV))
     (logits, grads), (others, other_grads) = results
     np.testing.assert_allclose(logits, others, rtol=1e-4, atol=1e-5)
@@ -211,7 +211,11 @@ def test_a_state_that_vanishes_stays_finite():
     [
         ("ful", 8, "model.structure: 'ful' is unknown; did you mean 'full'"),
         ("block", 6, "model.block: blocks of 4 do not divide model.hidden=6; use a divisor"),
-        ("rotation", 7, "model.hidden: 7 is odd, structure=.rotation. turns pairs; use an even number"),
+        (
+            "rotation",
+            7,
+            "model.hidden: 7 is odd, structure=.rotation. turns pairs; use an even number",
+        ),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(structure, hidden, message):

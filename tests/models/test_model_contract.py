@@ -202,17 +202,7 @@ def count_mamba(V, O, P, *, hidden, layers, state, expand, conv, eigenvalues):  
     return V * hidden + layers * layer + hidden + hidden * O
 
 
-def count_delta_product(
-    V,
-    O,
-    P,
-    *,
-    hidden,
-    layers,
-    heads,
-    eigenvalues,
-    householders=1,  # noqa: E741
-):
+def count_delta_product(V, O, P, *, hidden, layers, heads, householders=1, **_):  # noqa: E741
     """Tokens; per layer query, keys, values and betas, out, MLP and three norms; norm; head."""
     columns = hidden + householders * (2 * hidden + heads)
     layer = (hidden + 1) * columns + (hidden + 1) * hidden + 2 * hidden + hidden // heads

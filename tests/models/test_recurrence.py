@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from quick_models import quick_jit
 
+from ib_bench.models import recurrence
 from ib_bench.models.recurrence import MAX_COMPOSED_BLOCK, linear_recurrence, sequential
 
 BATCH, HIDDEN = 2, 8
@@ -116,8 +117,12 @@ def is_sequential(transition, method="auto"):
         ((8, 1, 1), False),
     ],
 )
-def test_auto_composes_in_parallel_only_up_to_small_blocks(shape, expected):
+def test_auto_composes_in_parallel_only_small_blocks_on_an_accelerator(
+    monkeypatch, shape, expected
+):
     transition = jnp.zeros((6, BATCH, *shape))
+    assert is_sequential(transition)  # this is a CPU
+    monkeypatch.setattr(recurrence, "PARALLEL_PLATFORMS", ("cpu",))
     assert is_sequential(transition) is expected
     assert is_sequential(transition, "sequential")
     assert not is_sequential(transition, "associative")
