@@ -43,7 +43,7 @@ def attention(
     num_positions: int,
     heads: int,
     positions: str,
-    residual: nn.initializers.Initializer,
+    into_stream: nn.initializers.Initializer,
     suffix: str,
 ) -> jax.Array:
     """The first half of a block: x + W attend(qkv(norm(x)))."""
@@ -54,17 +54,17 @@ def attention(
     if positions == "rotary":
         qkv = rotate(qkv)
     mixed_RH = attend(qkv, alibi_slopes(heads) if positions == "alibi" else ()).reshape(-1, H)
-    return rows_RH + dense(H, kernel_init=residual, name=f"attention_out{suffix}")(mixed_RH)
+    return rows_RH + dense(H, kernel_init=into_stream, name=f"attention_out{suffix}")(mixed_RH)
 
 
 def feed_forward(
-    rows_RH: jax.Array, residual: nn.initializers.Initializer, suffix: str
+    rows_RH: jax.Array, into_stream: nn.initializers.Initializer, suffix: str
 ) -> jax.Array:
     """The second half of a block: x + W gelu(W' norm(x)), 4 H wide inside."""
     H = rows_RH.shape[1]
     normed_RH = norm(f"norm_mlp{suffix}")(rows_RH)
     wide_RF = nn.gelu(dense(4 * H, kernel_init=normal, name=f"mlp_in{suffix}")(normed_RH))
-    return rows_RH + dense(H, kernel_init=residual, name=f"mlp_out{suffix}")(wide_RF)
+    return rows_RH + dense(H, kernel_init=into_stream, name=f"mlp_out{suffix}")(wide_RF)
 
 
 def read_out(rows_RH: jax.Array, num_outputs: int) -> jax.Array:
