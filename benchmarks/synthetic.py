@@ -19,7 +19,7 @@ def nstars(count: int) -> list[int]:
 
 def search_for(nstar: int, policy: str) -> Knowledge:
     """Returns what a search to 5 % knows at its end of a cell with this N*."""
-    search = SearchSpec(policy, 16_000_000, 0.05, 1, 100, FAILURE_COST, (), False)
+    search = SearchSpec("nstar", policy, 16_000_000, 0.05, 1, 100, FAILURE_COST, (), False)
     known = Knowledge(search.max_size)
     while sizes := propose(known, search):
         field = "learned" if sizes[0] >= nstar else "failed"

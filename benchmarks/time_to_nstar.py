@@ -101,7 +101,7 @@ def time_pytorch(length: int) -> dict[str, Any]:
     from ib_bench.specs import SearchSpec
 
     split = make_split(2, length, "uniform", "uniform")
-    search = SearchSpec("paper", 16_000_000, TOLERANCE, 1, 100, 50.0, (), False)
+    search = SearchSpec("nstar", "paper", 16_000_000, TOLERANCE, 1, 100, 50.0, (), False)
     known = Knowledge(min(split.num_train, STEPS.value * BATCH_SIZE))
     torch.set_num_threads(_better_threads(length))
     started, total = time.perf_counter(), 0

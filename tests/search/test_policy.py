@@ -14,7 +14,7 @@ SEARCHES = ("cost_aware", "paper")
 
 
 def make_search(policy, tolerance=0.05, width=1, max_probes=1000, sizes=()):
-    return SearchSpec(policy, 16_000_000, tolerance, width, max_probes, 50.0, sizes, False)
+    return SearchSpec("nstar", policy, 16_000_000, tolerance, width, max_probes, 50.0, sizes, False)
 
 
 def ask(search, learned, max_size=16_000_000):
