@@ -19,7 +19,7 @@ MAX_COMPOSED_BLOCK = 4
 # A CPU core takes one step after the other anyway: there composing is only more work.
 PARALLEL_PLATFORMS = ("gpu", "tpu")
 
-MAX_UNROLLED = 8  # steps of `recurrent`; longer loops would compile for too long
+MAX_UNROLLED = 10  # steps of `recurrent`; longer loops would compile for too long
 
 # How far the eigenvalues of a transition reach below 1: to 0, or to -1 (arXiv 2411.12537).
 EIGENVALUES = {"positive": 1.0, "signed": 2.0}
