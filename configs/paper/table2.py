@@ -10,11 +10,6 @@ Cost: 144 cells, 1.1 billion lane-steps, about 15 years on two cores or 37 days 
   :small: 18 cells, 432,000 lane-steps, about 19 minutes on two cores (benchmarks/costs.py).
 """
 
-from ib_bench.configs.paper import FORMATS, models, study
+from ib_bench.configs.paper.table1 import get_config
 
-
-def get_config(size="paper"):
-    config = study(size)
-    config.data.format = FORMATS
-    config.sweep = models(size, "transformer")
-    return config.lock()
+__all__ = ["get_config"]
