@@ -48,8 +48,7 @@ def describe(name: str) -> str:
     lines = []
     for size, rates in RATES.items():
         study = make_study(preset.get_config(size))
-        probes = min(FAILED_PROBES, study.search.max_probes)
-        steps = [probes * len(cell.grid.runs) * cell.optim.steps for cell in study.cells]
+        steps = [FAILED_PROBES * len(cell.grid.runs) * cell.optim.steps for cell in study.cells]
         work = sum(count * flops_of(cell) for count, cell in zip(steps, study.cells, strict=True))
         times = [f"{_duration(work / rate / 1e9)} on {what}" for what, rate in rates.items()]
         label = "Cost" if size == "paper" else "  :small"

@@ -10,6 +10,7 @@ Cost: 50 cells, 15 million lane-steps; :small 300,000, about half an hour on two
 """
 
 from ib_bench.configs import base
+from ib_bench.configs.paper import check_size
 
 TASKS = (
     {"task.name": "modular_addition", "task.modulus": (2, 3, 5)},
@@ -21,10 +22,7 @@ OTHERS = ("lstm", "mamba", "transformer")
 
 
 def get_config(size="paper"):
-    if size not in ("paper", "small"):
-        raise ValueError(
-            f"config: size {size!r} is unknown; write :small, or nothing for the paper's"
-        )
+    check_size(size)
     config = base.get_config()
     config.data.max_length = (10,)
     config.data.evaluation_lengths = (20, 500)

@@ -10,6 +10,7 @@ Cost: 81 cells, 121 million lane-steps; :small 972,000, one to two hours on two 
 """
 
 from ib_bench.configs import base
+from ib_bench.configs.paper import check_size
 
 GROUPS = (
     {"task.name": "modular_addition", "task.modulus": (2, 3, 5)},
@@ -26,10 +27,7 @@ MODELS = (
 
 
 def get_config(size="paper"):
-    if size not in ("paper", "small"):
-        raise ValueError(
-            f"config: size {size!r} is unknown; write :small, or nothing for the whole"
-        )
+    check_size(size, "the whole")
     config = base.get_config()
     config.data.max_length = (10,)
     config.data.format = ("acot",)

@@ -33,16 +33,19 @@ _MODELS = {
 }
 
 
+def check_size(size: str, whole: str = "the paper's") -> None:
+    """Raises a ValueError unless a preset comes in this size."""
+    if size not in SIZES:
+        raise ValueError(f"config: size {size!r} is unknown; write :small, or nothing for {whole}")
+
+
 def study(size: str) -> ConfigDict:
     """Returns what every study of this size starts from.
 
     Raises:
       ValueError: there is no such size.
     """
-    if size not in SIZES:
-        raise ValueError(
-            f"config: size {size!r} is unknown; write :small, or nothing for the paper's"
-        )
+    check_size(size)
     config = base.get_config()
     config.data.length_distribution = DISTRIBUTIONS
     config.data.evaluation_multiples = (2,)  # as table 2, so that all presets share their cells
