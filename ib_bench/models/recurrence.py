@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from ib_bench.lookup import lookup
+from ib_bench.models.embedding import select_rows, sum_rows
 
 # Composing two b x b blocks costs b times as much as applying one; past this size the parallel
 # form's log2(T) depth no longer pays.
@@ -19,7 +20,7 @@ MAX_COMPOSED_BLOCK = 4
 # A CPU core takes one step after the other anyway: there composing is only more work.
 PARALLEL_PLATFORMS = ("gpu", "tpu")
 
-MAX_UNROLLED = 10  # steps of `recurrent`; longer loops would compile for too long
+MAX_UNROLLED = 8  # steps of `recurrent`; longer loops gain nothing at width 64 and compile longer
 
 # How far the eigenvalues of a transition reach below 1: to 0, or to -1 (arXiv 2411.12537).
 EIGENVALUES = {"positive": 1.0, "signed": 2.0}
@@ -48,41 +49,45 @@ Step = Callable[[jax.Array, Any], tuple[jax.Array, Any]]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def recurrent(step: Step, weights_HG: jax.Array, cell: Any, inputs_TBG: jax.Array) -> jax.Array:
-    """Runs h_t, c_t = step(h_{t-1} W + x_t, c_{t-1}) over time from h_0 = 0; returns all h_t.
+def recurrent(
+    step: Step, weights_HG: jax.Array, cell: Any, table_VG: jax.Array, tokens_TB: jax.Array
+) -> jax.Array:
+    """Runs h_t, c_t = step(h_{t-1} W + table[x_t], c_{t-1}) from h_0 = 0; returns all h_t.
 
-    As `sequential`, and cheaper to train: h_0 is never multiplied, and the gradient of W is one
-    product after the loop instead of one a step.
+    As `sequential`, and cheaper to train: h_0 is never multiplied, no [T, B, G] of inputs is made,
+    and the gradient of W is one product after the loop instead of one a step.
 
     Args:
       step: elementwise, (sum_BG, c) -> (h_BH, c); closes over no traced value. What its own
         derivative keeps is kept for every t.
       weights_HG: W.
       cell: c_0, a pytree of [B, ...].
-      inputs_TBG: x_1..x_T. May be wider than W: h W is added to the first columns, `step` reads the
-        others as they are.
+      table_VG: what each symbol adds. May be wider than W: h W is added to the first columns,
+        `step` reads the others as they are.
+      tokens_TB: x_1..x_T.
 
     Returns:
       float32[T, B, H].
     """
-    return _recurrent_forward(step, weights_HG, cell, inputs_TBG)[0]
+    return _recurrent_forward(step, weights_HG, cell, table_VG, tokens_TB)[0]
 
 
-def _recurrent_forward(step, weights_HG, cell, inputs_TBG):
-    def body(state, input_BG):
+def _recurrent_forward(step, weights_HG, cell, table_VG, tokens_TB):
+    def body(state, tokens_B):
         hidden_BH, cell = state
+        input_BG = select_rows(table_VG, tokens_B)
         state, pull = jax.vjp(step, _add(hidden_BH @ weights_HG, input_BG), cell)
         return state, (state[0], pull)
 
-    state, first_pull = jax.vjp(step, inputs_TBG[0], cell)
-    _, (hidden_SBH, pulls) = _scan(body, state, inputs_TBG[1:])
+    state, first_pull = jax.vjp(step, select_rows(table_VG, tokens_TB[0]), cell)
+    _, (hidden_SBH, pulls) = _scan(body, state, tokens_TB[1:])
     hidden_TBH = jnp.concatenate([state[0][None], hidden_SBH])
-    return hidden_TBH, (weights_HG, hidden_TBH, state[1], first_pull, pulls)
+    return hidden_TBH, (weights_HG, hidden_TBH, state[1], table_VG, tokens_TB, first_pull, pulls)
 
 
 def _recurrent_backward(step, kept, grad_TBH):
     del step
-    weights_HG, hidden_TBH, cell, first_pull, pulls = kept
+    weights_HG, hidden_TBH, cell, table_VG, tokens_TB, first_pull, pulls = kept
     H, G = weights_HG.shape
 
     def body(grads, now):
@@ -96,7 +101,10 @@ def _recurrent_backward(step, kept, grad_TBH):
     (grad_BH, grad_cell), grad_SBG = _scan(body, nothing, (grad_TBH[1:], pulls), reverse=True)
     grad_BG, grad_cell = first_pull((grad_BH + grad_TBH[0], grad_cell))
     grad_HG = hidden_TBH[:-1].reshape(-1, H).T @ grad_SBG[..., :G].reshape(-1, G)
-    return grad_HG, grad_cell, jnp.concatenate([grad_BG[None], grad_SBG])
+    # Not joined to one [T, B, G]: that would copy what may be the largest array of a step.
+    grad_VG = sum_rows(tokens_TB[0], grad_BG, table_VG.shape[0])
+    grad_VG += sum_rows(tokens_TB[1:], grad_SBG, table_VG.shape[0])
+    return grad_HG, grad_cell, grad_VG, None
 
 
 recurrent.defvjp(_recurrent_forward, _recurrent_backward)
@@ -110,9 +118,12 @@ def _add(product_BG, input_BG):
 
 
 def _scan(body, start, inputs, reverse=False):
-    """A scan whose loop is unrolled where it is short: half the time of an LSTM at T = 5."""
+    """A scan whose loop is unrolled where it is short, and else not at all.
+
+    Unrolled in part, it copies all that it keeps into the shape of its parts and out of it.
+    """
     num_steps = len(jax.tree.leaves(inputs)[0])
-    unroll = num_steps if num_steps <= MAX_UNROLLED else 2
+    unroll = num_steps if num_steps <= MAX_UNROLLED else 1
     return jax.lax.scan(body, start, inputs, reverse=reverse, unroll=max(1, unroll))
 
 

@@ -7,7 +7,6 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from ib_bench.models.embedding import select_rows
 from ib_bench.models.linear import linear
 from ib_bench.models.recurrence import Step, recurrent
 
@@ -41,10 +40,8 @@ class RecurrentNetwork(nn.Module):
 
         # An embedding followed by a linear map is a table of V rows: made once, then looked up.
         table_VG = self.join(embedding_VH @ input_HG + input_bias_G, hidden_bias_G)
-        gates_TBG = select_rows(table_VG, tokens_BT.T)
-
         zeros_BH = jnp.zeros((tokens_BT.shape[0], H))
-        hidden_TBH = recurrent(self.cell, hidden_HG, zeros_BH, gates_TBG)
+        hidden_TBH = recurrent(self.cell, hidden_HG, zeros_BH, table_VG, tokens_BT.T)
         logits_TBV = linear(hidden_TBH, head_HV) + head_bias_V
         return logits_TBV.swapaxes(0, 1)
 

@@ -62,26 +62,30 @@ def test_logits_equal_a_loop_step_by_step(name, num_inputs):
 @pytest.mark.parametrize(("cell", "wide", "inside"), [(gru_cell, 4, 3), (rnn_cell, 1, 1)])
 def test_gradients_are_those_of_a_plain_scan(cell, wide, inside, num_steps):
     """Also where the input has columns that the hidden product does not add to."""
-    B, H = 3, 4
+    B, H, V = 3, 4, 2
     draw = np.random.RandomState(num_steps)
-    weights, start, inputs, pull = (
+    weights, start, table, pull = (
         draw.randn(*shape).astype(np.float32)
-        for shape in ((H, inside * H), (B, H), (num_steps, B, wide * H), (num_steps, B, H))
+        for shape in ((H, inside * H), (B, H), (V, wide * H), (num_steps, B, H))
     )
 
-    def plain(weights_HG, cell_BH, inputs_TBG):
+    tokens_TB = draw.randint(V, size=(num_steps, B))
+
+    def plain(weights_HG, cell_BH, table_VG):
         def step(state, input_BG):
             padded_HG = jnp.pad(weights_HG, ((0, 0), (0, (wide - inside) * H)))
             return cell(input_BG + state[0] @ padded_HG, state[1])
 
-        return sequential(step, (jnp.zeros_like(cell_BH), cell_BH), inputs_TBG)[0]
+        return sequential(step, (jnp.zeros_like(cell_BH), cell_BH), table_VG[tokens_TB])[0]
 
     def loss(run):
         return lambda *operands: jnp.sum(run(*operands) * pull)
 
-    found = jax.value_and_grad(loss(lambda *operands: recurrent(cell, *operands)), (0, 1, 2))
-    found = quick_jit(found)(weights, start, inputs)
-    expected = quick_jit(jax.value_and_grad(loss(plain), (0, 1, 2)))(weights, start, inputs)
+    found = jax.value_and_grad(
+        loss(lambda *operands: recurrent(cell, *operands, tokens_TB)), (0, 1, 2)
+    )
+    found = quick_jit(found)(weights, start, table)
+    expected = quick_jit(jax.value_and_grad(loss(plain), (0, 1, 2)))(weights, start, table)
     for part, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(part, other, rtol=1e-4, atol=1e-4)
 

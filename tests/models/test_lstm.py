@@ -1,7 +1,5 @@
 """The LSTM is PyTorch's: its equations, its initialisation."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -51,29 +49,33 @@ def test_logits_equal_a_loop_step_by_step(num_inputs):
 
 @pytest.mark.parametrize("num_steps", [1, 2, 5, MAX_UNROLLED + 1, MAX_UNROLLED + 2, 20])
 def test_gradients_are_those_of_a_plain_scan(num_steps):
-    """Unrolled or not, with an even or an odd number of steps left for a loop unrolled by two."""
-    B, H = 3, 4
+    """Unrolled or not, from no step in the loop to many."""
+    B, H, V = 3, 4, 2
     draw = np.random.RandomState(num_steps)
-    weights, cell, inputs, pull = (
+    weights, cell, table, pull = (
         draw.randn(*shape).astype(np.float32)
-        for shape in ((H, 4 * H), (B, H), (num_steps, B, 4 * H), (num_steps, B, H))
+        for shape in ((H, 4 * H), (B, H), (V, 4 * H), (num_steps, B, H))
     )
 
-    def plain(weights_HG, cell_BH, inputs_TBG):
+    tokens_TB = draw.randint(V, size=(num_steps, B))
+
+    def plain(weights_HG, cell_BH, table_VG):
         def step(state, input_BG):
             hidden_BH, cell_BH = state
             i, f, g, o = jnp.split(input_BG + hidden_BH @ weights_HG, 4, axis=-1)
             cell_BH = jax.nn.sigmoid(f) * cell_BH + jax.nn.sigmoid(i) * jnp.tanh(g)
             return jax.nn.sigmoid(o) * jnp.tanh(cell_BH), cell_BH
 
-        return sequential(step, (jnp.zeros_like(cell_BH), cell_BH), inputs_TBG)[0]
+        return sequential(step, (jnp.zeros_like(cell_BH), cell_BH), table_VG[tokens_TB])[0]
 
     def loss(run):
         return lambda *args: jnp.sum(run(*args) * pull)
 
-    found = jax.value_and_grad(loss(functools.partial(recurrent, lstm_cell)), (0, 1, 2))
-    expected = quick_jit(jax.value_and_grad(loss(plain), (0, 1, 2)))(weights, cell, inputs)
-    found = quick_jit(found)(weights, cell, inputs)
+    found = jax.value_and_grad(
+        loss(lambda *args: recurrent(lstm_cell, *args, tokens_TB)), (0, 1, 2)
+    )
+    expected = quick_jit(jax.value_and_grad(loss(plain), (0, 1, 2)))(weights, cell, table)
+    found = quick_jit(found)(weights, cell, table)
     for part, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(part, other, rtol=1e-4, atol=1e-4)
 
