@@ -48,6 +48,7 @@ def get_config() -> ConfigDict:
     config.model.rank = (64,)  # bilinear, cp: R
     config.model.block = (2,)  # bilinear, block: rows of a block; they divide `hidden`
     config.model.additive = (False,)  # bilinear: the input is added to the state too
+    config.model.unit_state = (False,)  # bilinear: the head reads h / |h|, in training too
     config.model.state = (16,)  # mamba: states per channel
     config.model.expand = (2,)  # mamba: channels per entry of the residual stream
     config.model.conv = (4,)  # mamba: positions that its convolution reads

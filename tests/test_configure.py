@@ -248,6 +248,7 @@ OTHER = {
     "model.rank": ((3,), {"model__name": ("bilinear",), "model__structure": ("cp",)}),
     "model.block": ((4,), {"model__name": ("bilinear",), "model__structure": ("block",)}),
     "model.additive": ((True,), {"model__name": ("bilinear",)}),
+    "model.unit_state": ((True,), {"model__name": ("bilinear",)}),
     "model.state": ((8,), {"model__name": ("mamba",)}),
     "model.expand": ((1,), {"model__name": ("mamba",)}),
     "model.conv": ((3,), {"model__name": ("mamba",)}),

@@ -10,9 +10,18 @@ from ib_bench.models.linear import linear
 from ib_bench.models.recurrence import keeping_norm
 from ib_bench.models.structures import STRUCTURES
 
+# Added to a squared norm, so that a state of zeros has a gradient.
+_TINY = 1e-12
+
 
 class Bilinear(nn.Module):
-    """A learned h_0, a structured transition, and B x_t if additive; input size = hidden size."""
+    """A learned h_0, a structured transition, and B x_t if additive; input size = hidden size.
+
+    Attributes:
+      unit_state: the head reads h_t / |h_t|. A multiplicative state may grow as it likes, and what
+        it says is its direction; so read, logits cannot grow with the length, and what is learned
+        at short lengths has to be exact enough for long ones.
+    """
 
     num_inputs: int
     num_outputs: int
@@ -22,6 +31,7 @@ class Bilinear(nn.Module):
     rank: int = 1
     block: int = 1
     additive: bool = False
+    unit_state: bool = False
 
     @nn.compact
     def __call__(self, tokens_BT: jax.Array) -> jax.Array:
@@ -48,6 +58,9 @@ class Bilinear(nn.Module):
                 transition.inputs,
                 self.trained_positions,
             )
+        if self.unit_state:
+            squares_TB1 = jnp.sum(states_TBH * states_TBH, axis=-1, keepdims=True)
+            states_TBH = states_TBH * jax.lax.rsqrt(squares_TB1 + _TINY)
         logits_TBV = linear(states_TBH, head_HV) + head_bias_V
         return logits_TBV.swapaxes(0, 1)
 
@@ -62,6 +75,7 @@ def make_bilinear(
     rank: int,
     block: int,
     additive: bool,
+    unit_state: bool,
 ) -> nn.Module:
     """Builds a bilinear RNN: full, cp, block, rotation, diagonal or positive_diagonal.
 
@@ -78,5 +92,13 @@ def make_bilinear(
             f"model.hidden: {hidden} is odd, structure='rotation' turns pairs; use an even number"
         )
     return Bilinear(
-        num_inputs, num_outputs, trained_positions, hidden, structure, rank, block, additive
+        num_inputs,
+        num_outputs,
+        trained_positions,
+        hidden,
+        structure,
+        rank,
+        block,
+        additive,
+        unit_state,
     )

@@ -23,7 +23,9 @@ SCALES = {
 }
 
 
-def make(structure, additive=False, num_inputs=5, hidden=HIDDEN, rank=RANK, **sizes):
+def make(
+    structure, additive=False, num_inputs=5, hidden=HIDDEN, rank=RANK, unit_state=False, **sizes
+):
     return make_model(
         "bilinear",
         **{"num_inputs": num_inputs, "num_outputs": 5, "max_positions": 500, **sizes},
@@ -32,6 +34,7 @@ def make(structure, additive=False, num_inputs=5, hidden=HIDDEN, rank=RANK, **si
         rank=rank,
         block=BLOCK,
         additive=additive,
+        unit_state=unit_state,
     )
 
 
@@ -91,6 +94,26 @@ def test_logits_equal_a_loop_step_by_step(structure, additive):
     logits_BTV = quick_jit(model.apply)(params, tokens_BT)
     expected = np.stack([step_by_step(structure, params, row) for row in tokens_BT])
     np.testing.assert_allclose(logits_BTV, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_unit_state_is_read_at_length_one_and_remembered_as_it_is():
+    model = make("full", unit_state=True, trained_positions=6)
+    params = random_params(model, SCALES["full"])
+    tokens_BT = np.random.RandomState(1).randint(5, size=(3, 9)).astype(np.int32)
+    p = {name: np.asarray(leaf, np.float64) for name, leaf in params.items()}
+    states_BTH = np.stack([states_of("full", p, row, trained_positions=6) for row in tokens_BT])
+    units_BTH = states_BTH / np.linalg.norm(states_BTH, axis=-1, keepdims=True)
+    logits_BTV = quick_jit(model.apply)(params, tokens_BT)
+    np.testing.assert_allclose(logits_BTV, units_BTH @ p["head"] + p["head_bias"], 1e-3, 1e-4)
+
+
+def test_a_unit_state_of_zeros_has_a_gradient():
+    model = make("full", unit_state=True)
+    params = random_params(model, SCALES["full"])
+    params = params | {"start": np.zeros(HIDDEN, np.float32)}
+    tokens_BT = np.zeros((2, 3), np.int32)
+    grads = quick_jit(jax.grad(lambda params: model.apply(params, tokens_BT).sum()))(params)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(grads))
 
 
 @pytest.mark.parametrize("num_inputs", [16, 17, 129])

@@ -25,8 +25,9 @@ def decoder(positions, **settings):
     return {"hidden": 8, **settings, "heads": 2, "positions": positions}
 
 
-def bilinear(structure, additive=False):
-    settings = {"hidden": 8, "structure": structure, "rank": 4, "block": 2, "additive": additive}
+def bilinear(structure, additive=False, unit_state=False):
+    settings = {"hidden": 8, "structure": structure, "rank": 4, "block": 2}
+    settings |= {"additive": additive, "unit_state": unit_state}
     return Variant("bilinear", settings, scale=0.3 if structure == "rotation" else 0.5)
 
 
@@ -45,6 +46,7 @@ VARIANTS = {
     "bilinear, rotation": bilinear("rotation"),
     "bilinear, diagonal and additive": bilinear("diagonal", additive=True),
     "bilinear, full and additive": bilinear("full", additive=True),
+    "bilinear, block and unit state": bilinear("block", unit_state=True),
     "lstm": Variant("lstm", {"hidden": 8}, (3, 200)),
     "gru": Variant("gru", {"hidden": 8}),
     "rnn": Variant("rnn", {"hidden": 8}),
@@ -102,6 +104,10 @@ GOLDEN = {
     "bilinear, full and additive": [
         [0.94, -0.7893, -0.5729, -0.5252, -0.2341],
         [0.3371, 10.6391, -0.3985, -0.8054, 9.5706],
+    ],
+    "bilinear, block and unit state": [
+        [-0.1191, 0.0031, 0.3983, -0.8385, 0.4028],
+        [0.3411, 0.0668, -0.4013, 0.614, -0.186],
     ],
     "lstm": [[0.289, -0.454, -0.0773, 0.3792, -0.0997], [0.2861, -0.4752, 0.0057, 0.5788, -0.0909]],
     "gru": [
@@ -169,8 +175,9 @@ def count_dense_ssm(V, O, P, *, hidden):  # noqa: E741
     return V * hidden + hidden**3 + hidden + (hidden + 1) * O
 
 
-def count_bilinear(V, O, P, *, hidden, structure, rank, block, additive):  # noqa: E741
+def count_bilinear(V, O, P, *, hidden, structure, rank, block, additive, unit_state):  # noqa: E741
     """As the dense SSM, with the weights of its structure, and B."""
+    del unit_state
     weights = {
         "full": hidden**3,
         "cp": 3 * hidden * rank,
