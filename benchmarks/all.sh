@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=${PYTHON:-.venv/bin/python}
 measured=benchmarks/measured
 
-for name in "${@:-policies starts breakdown small_sets throughput time_to_nstar stall}"; do
+for name in "${@:-policies starts breakdown small_sets throughput products time_to_nstar stall}"; do
   for script in $name; do
     extra=()
     [[ $script == stall ]] && extra=(--folder=results/trajectories)  # goes on where it was

@@ -80,6 +80,20 @@ STARTS = Layout(
         Column("share", "share", _SHARE),
     ),
 )
+PRODUCTS = Layout(
+    "GFLOP/s of the products of a linear map, float32, one core",
+    (
+        Column("x by W", "name"),
+        *(
+            column
+            for title, key in (("x W", "forward"), ("g W'", "rows"), ("x' g", "weights"))
+            for column in (
+                Column(f"{title}, XLA", key, _RATE),
+                Column("PyTorch", f"{key}_pytorch", _RATE),
+            )
+        ),
+    ),
+)
 LANES = Layout(
     "training steps per second against lanes on one device, batch 64",
     (
@@ -94,6 +108,7 @@ LANES = Layout(
 
 LAYOUTS = {
     "throughput": THROUGHPUT,
+    "products": PRODUCTS,
     "time_to_nstar": TIME_TO_NSTAR,
     "policies": POLICIES,
     "small_sets": SMALL_SETS,

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from benchmarks import costs
+from benchmarks import costs, products
 from benchmarks.layouts import LAYOUTS
 from benchmarks.output import describe_machine, write_json
 from benchmarks.readme import FOLDER, fill_in
@@ -44,6 +44,12 @@ def test_operations_are_those_of_the_matrix_products():
     rows = 64 * 10
     layer = 2 * rows * 12 * 64**2 + 4 * rows * 10 * 64
     assert deep.flops == pytest.approx(3 * (2 * layer + 2 * rows * 64 * 5))
+
+
+def test_products_are_measured_one_by_one():
+    row = products.measure((4, 3, 2), rounds=1, with_pytorch=False)
+    assert row["name"] == "4 x 3 by 3 x 2"
+    assert min(row[name] for name in ("forward", "rows", "weights")) > 0
 
 
 def test_rows_have_names_of_their_own():
