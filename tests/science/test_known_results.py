@@ -2,7 +2,7 @@
 
 Each test trains with a few learning rates on as many sequences as the budget visits, and looks at
 the run with the lowest validation loss: its accuracy there, and its accuracy of the last state
-beyond the training length, rescaled to chance.
+beyond the training length, rescaled to chance. With `-rP` the figures are shown.
 """
 
 import pytest
@@ -49,6 +49,8 @@ def trained(tmp_path):
         found = store.cell(cell.key)
         (probe,) = store.probes(cell.key)
         best = min(probe.runs, key=lambda run: run.best_loss)
+        print(cell.key, f"accuracy {best.best_accuracy:.3f} within, rescaled", end=" ")
+        print([round(value, 3) for value in found.extrapolation.rescaled], "at", lengths)
         return best.best_accuracy, found.extrapolation.rescaled
 
     return measure
