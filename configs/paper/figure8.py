@@ -14,7 +14,7 @@ def get_config(size="paper"):
     config = study(size)
     config.data.format = ("acot",)
     if size == "small":
-        config.data.max_length = (3, 5, 8)
+        config.data.max_length = (5, 6, 8)
         config.data.padded_lengths = (5, 8)  # 5 as in the other presets, whose cells these are too
     config.sweep = sharing(config, *models(size, "dense_ssm"))
     return config.lock()
