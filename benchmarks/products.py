@@ -37,22 +37,9 @@ FLOPS = 1e9  # of one turn, at least
 
 def contestants(shape: tuple[int, int, int], with_pytorch: bool) -> dict[str, Callable]:
     """Returns, for each product and each library, multiply(times)."""
-    import jax
-    import jax.numpy as jnp
-
     draw = np.random.RandomState(0)
     N, H, G = shape
     x, w, g = (draw.randn(*size).astype(np.float32) for size in ((N, H), (H, G), (N, G)))
-
-    def in_xla(product, left, right):
-        @jax.jit
-        def multiply(times, left, right):
-            def body(_, made):  # reads the last product, or XLA would multiply once
-                return product(left.at[0, 0].add(1e-30 * made[0, 0]), right)
-
-            return jax.lax.fori_loop(0, times, body, product(left, right))
-
-        return lambda times: jax.block_until_ready(multiply(times, left, right))
 
     made = {}
     products = {
@@ -61,13 +48,29 @@ def contestants(shape: tuple[int, int, int], with_pytorch: bool) -> dict[str, Ca
         "weights": (lambda x, g: x.T @ g, x, g),
     }
     for name, (product, left, right) in products.items():
-        made[name] = in_xla(product, jnp.array(left), jnp.array(right))
+        made[name] = in_xla(product, left, right)
         if with_pytorch:
             made[f"{name}_pytorch"] = in_pytorch(product, left, right)
     return made
 
 
+def in_xla(product: Callable, left: np.ndarray, right: np.ndarray) -> Callable:
+    """Returns multiply(times) under one `jax.jit`."""
+    import jax
+
+    @jax.jit
+    def multiply(times, left, right):
+        def body(_, made):  # reads the last product, or XLA would multiply once
+            return product(left.at[0, 0].add(1e-30 * made[0, 0]), right)
+
+        return jax.lax.fori_loop(0, times, body, product(left, right))
+
+    left, right = jax.device_put((left, right))
+    return lambda times: jax.block_until_ready(multiply(times, left, right))
+
+
 def in_pytorch(product: Callable, left: np.ndarray, right: np.ndarray) -> Callable:
+    """Returns multiply(times) on one thread."""
     import torch
 
     torch.set_num_threads(1)

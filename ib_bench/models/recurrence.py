@@ -122,9 +122,8 @@ def _scan(body, start, inputs, reverse=False):
 
     Unrolled in part, it copies all that it keeps into the shape of its parts and out of it.
     """
-    num_steps = len(jax.tree.leaves(inputs)[0])
-    unroll = num_steps if num_steps <= MAX_UNROLLED else 1
-    return jax.lax.scan(body, start, inputs, reverse=reverse, unroll=max(1, unroll))
+    is_short = len(jax.tree.leaves(inputs)[0]) <= MAX_UNROLLED
+    return jax.lax.scan(body, start, inputs, reverse=reverse, unroll=is_short)
 
 
 def composes(block: int) -> bool:

@@ -113,8 +113,7 @@ def test_parameters_are_normal_with_the_variances_of_the_paper():
 
 def test_it_is_the_bilinear_rnn_with_a_full_transition():
     sizes = {"num_inputs": 3, "num_outputs": 5, "max_positions": 8, "hidden": 4}
-    settings = {"structure": "full", "rank": 2, "block": 2, "additive": False}
-    settings |= {"unit_state": False}
+    settings = {"structure": "full", "rank": 2, "block": 2, "additive": False, "unit_state": False}
     one, other = make_model("dense_ssm", **sizes), make_model("bilinear", **sizes, **settings)
     tokens_BT = np.array([[0, 2, 1, 1]], np.int32)
     params = init(one)
