@@ -9,10 +9,12 @@ COMMANDS = {
     "list": "ib_bench.cli.list",
     "report": "ib_bench.cli.report",
     "run": "ib_bench.cli.run",
+    "status": "ib_bench.cli.status",
 }
 USAGE = """usage: ib_bench COMMAND --flags
 
   ib_bench run --config=FILE --workdir=DIR    answer every cell of a study, or go on with it
+  ib_bench status --workdir=DIR               how far it is, while machines are working
   ib_bench report --workdir=DIR               print the N* table, write tables, figures, a page
   ib_bench list                               tasks, models, formats, policies, configs
 

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "search": {"data", "models", "results", "specs", "training"},
     "metrics": {"results"},
     "report": {"metrics", "results"},
-    "executors": {"results", "search", "specs"},
+    "executors": {"results", "search", "specs", "training"},
     "configure": {"data", "models", "search", "specs", "tasks"},
 }
 

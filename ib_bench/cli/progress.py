@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
+from ib_bench.executors.presence import Tally
 from ib_bench.search.scheduler import Chunk
 
 logger = logging.getLogger(__name__)
@@ -20,8 +21,7 @@ class Reporter:
         self._done = self._done_before = cells_done
         self._log_seconds = log_seconds
         self._started = self._last_line = time.monotonic()
-        self._steps = self._capacity_steps = 0
-        self._recent_steps = self._recent_seconds = 0.0
+        self._tally = Tally()
         console = Console(stderr=True)
         self._terminal = console.is_terminal
         handler = (
@@ -56,15 +56,17 @@ class Reporter:
 
     def observe(self, chunk: Chunk) -> None:
         self._done += chunk.cells_done
-        self._steps += chunk.steps
-        self._capacity_steps += chunk.steps * chunk.capacity // chunk.active
-        self._recent_steps = 0.8 * self._recent_steps + chunk.steps
-        self._recent_seconds = 0.8 * self._recent_seconds + chunk.seconds
+        self._tally.observe(chunk)
         text = (
             f"{chunk.program} · {chunk.active}/{chunk.num_lanes} lanes · "
             f"best loss {chunk.best_loss:.1e} · "
-            f"{self._recent_steps / self._recent_seconds:,.0f} steps/s · {self._time_left()} left"
+            f"{self._tally.steps_per_second:,.0f} steps/s · {self._time_left()} left"
         )
+        self.tell(text)
+
+    def tell(self, text: str, done: int | None = None) -> None:
+        """Shows a line; with `done`, so many cells of the study are done by now."""
+        self._done = self._done if done is None else done
         self._bar.update(self._task, completed=self._done, description=text)
         now = time.monotonic()
         if not self._terminal and now - self._last_line >= self._log_seconds:
@@ -73,12 +75,16 @@ class Reporter:
 
     def summary(self) -> str:
         """Says what this start of the study cost."""
-        busy = self._steps / self._capacity_steps if self._capacity_steps else 1.0
         minutes = (time.monotonic() - self._started) / 60
-        return (
+        summary = (
             f"{self._done}/{self._total} cells, {self._done - self._done_before} of them now, "
-            f"in {minutes:.1f} min; {self._steps:,} training steps, "
-            f"lanes busy {100 * busy:.1f} % of lane-steps"
+            f"in {minutes:.1f} min"
+        )
+        if not self._tally.steps:
+            return summary
+        return (
+            f"{summary}; {self._tally.steps:,} training steps, "
+            f"lanes busy {100 * self._tally.busy:.1f} % of lane-steps"
         )
 
     def _time_left(self) -> str:
@@ -86,8 +92,13 @@ class Reporter:
         if not done:
             return "?"
         seconds = (time.monotonic() - self._started) / done * (self._total - self._done)
-        hours, minutes = divmod(round(seconds / 60), 60)
-        return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
+        return duration(seconds)
+
+
+def duration(seconds: float) -> str:
+    """Says how long, to the minute."""
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
 _LINE = "%(asctime)s %(message)s"

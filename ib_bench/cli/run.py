@@ -1,6 +1,8 @@
 """ib_bench run: answers every cell of a study, or goes on where an earlier start left off."""
 
 import dataclasses
+import logging
+import os
 import re
 import signal
 
@@ -12,15 +14,38 @@ CONFIG = config_flags.DEFINE_config_file(
 )
 WORKDIR = flags.DEFINE_string("workdir", None, "where results are written; made where missing")
 ONLY = flags.DEFINE_string("only", None, "only cells whose label matches this regular expression")
+SHARD = flags.DEFINE_string("shard", "0/1", "i/n: only share i of n of the cells, 0 <= i < n")
+PLATFORM = flags.DEFINE_enum(
+    "platform", None, ["cpu", "gpu", "tpu"], "end at once where JAX finds another platform"
+)
+EXECUTOR = flags.DEFINE_enum(
+    "executor", "local", ["local", "ray"], "in this process, or on the machines of a Ray cluster"
+)
+RAY_ADDRESS = flags.DEFINE_string(
+    "ray_address", "auto", "of the cluster; auto: of this machine, local: start one here"
+)
+MULTIHOST = flags.DEFINE_bool(
+    "multihost", False, "one of several processes that run one program in step, as on a TPU slice"
+)
+COORDINATOR = flags.DEFINE_string("coordinator_address", None, "multihost: host:port of process 0")
+NUM_PROCESSES = flags.DEFINE_integer("num_processes", None, "multihost: how many there are")
+PROCESS_ID = flags.DEFINE_integer("process_id", None, "multihost: which this is, from 0")
 PROFILE = flags.DEFINE_string(
     "profile_dir", "", "where the second chunk of each program is profiled to, with a breakdown"
 )
 
+EX_FAILED = 1  # some cells raised; the others are answered
 EX_TEMPFAIL = 75  # sysexits.h: try again later
+
+logger = logging.getLogger("ib_bench.run")
 
 
 def main(argv: list[str]) -> int:
-    """Runs a study; returns 0, or 75 where it was asked to stop and should be started again."""
+    """Runs a study.
+
+    Returns:
+      0; 1 where cells failed; 75 where it was asked to stop and should be started again.
+    """
     if len(argv) > 1:
         raise ValueError(f"run: unexpected argument {argv[1]!r}; options are written --name=value")
     if CONFIG.value is None:
@@ -28,38 +53,137 @@ def main(argv: list[str]) -> int:
     if not WORKDIR.value:
         raise ValueError("workdir: missing; name a folder, for example --workdir=results/quick")
 
-    # Before anything asks for a device.
-    from ib_bench.training.devices import keep_compiled, use_every_core
-
-    requested = CONFIG.value.lanes.devices
-    use_every_core(requested if type(requested) is int and requested > 0 else 0)
-
-    from rich.console import Console
+    if MULTIHOST.value and EXECUTOR.value != "local":
+        raise ValueError("multihost: not with --executor=ray, whose tasks are apart; drop one")
 
     from ib_bench.cli.progress import Reporter
     from ib_bench.configure import make_study
-    from ib_bench.executors.local import is_answered, run_study
-    from ib_bench.report import nstar_table, print_table, write_report
-    from ib_bench.results import Store
+    from ib_bench.executors.worker import is_answered
     from ib_bench.search.scheduler import Preempted
 
     overrides = config_flags.get_override_values(flags.FLAGS["config"])
     study = make_study(CONFIG.value, overrides)
     if ONLY.value:
         study = _restricted(study, ONLY.value)
-    # What is profiled is compiled anew: a kept program holds the scopes of older code.
-    keep_compiled("" if PROFILE.value else study.lanes.compile_cache)
-    store = Store(WORKDIR.value)
-    store.prepare()
+    everything, study = study, _shard_of(study, SHARD.value)
+    start, run_study = {"local": (_start, _run), "ray": (_start_ray, _run_on_ray)}[EXECUTOR.value]
+    store, is_first = start(everything)
     done = sum(is_answered(cell, study, store) for cell in study.cells)
     stop = _stop_on_signals()
+    failed, code = [], 0
     with Reporter(len(study.cells), done, study.out.log_seconds) as reporter:
         try:
-            run_study(study, store, reporter.observe, stop, PROFILE.value)
-            code = 0
+            failed = run_study(study, store, reporter, stop)
+            code = EX_FAILED if failed else 0
         except Preempted:
             code = EX_TEMPFAIL
-    console = Console()
+    if is_first:
+        _show(study, reporter, failed)
+    if code == EX_TEMPFAIL:
+        print("stopped when asked to; the same command goes on from here")
+    return code
+
+
+# --- in this process ---
+
+
+def _start(study) -> tuple:
+    """Opens devices and the store; returns the store and whether this is the process that tells."""
+    from ib_bench.executors.multihost import StoreInStep
+    from ib_bench.training import processes
+    from ib_bench.training.devices import keep_compiled, require_platform, use_every_core
+
+    use_every_core(study.lanes.devices)
+    if MULTIHOST.value:
+        processes.initialize(COORDINATOR.value, NUM_PROCESSES.value, PROCESS_ID.value)
+    require_platform(PLATFORM.value)
+    # What is profiled is compiled anew: a kept program holds the scopes of older code.
+    keep_compiled("" if PROFILE.value else study.lanes.compile_cache)
+    store = StoreInStep(WORKDIR.value)
+    is_first = processes.index() == 0
+    store.prepare()
+    if is_first:
+        _announce(study, store)
+    return store, is_first
+
+
+def _run(study, store, reporter, stop) -> list:
+    from ib_bench.executors import local
+    from ib_bench.executors.presence import Presence
+    from ib_bench.results.environment import describe_software
+    from ib_bench.training import processes
+    from ib_bench.training.devices import describe_devices
+
+    software = describe_software()
+    logger.info(
+        "ib_bench %s, commit %s · python %s · jax %s · %s · %s",
+        software["ib_bench"],
+        software["commit"][:7],
+        software["python"],
+        software["jax"],
+        describe_devices(),
+        store.workdir,
+    )
+    if processes.index():
+        return local.run_study(study, store, lambda chunk: None, stop)
+    with Presence(store, study.out.log_seconds) as presence:
+
+        def observe(chunk):
+            presence.observe(chunk)
+            reporter.observe(chunk)
+
+        return local.run_study(study, store, observe, stop, PROFILE.value)
+
+
+# --- on a Ray cluster ---
+
+
+def _start_ray(study) -> tuple:
+    import jax
+
+    from ib_bench.results import Store
+
+    jax.config.update("jax_platforms", "cpu")  # the accelerators are the workers'
+    store = Store(WORKDIR.value if "://" in WORKDIR.value else os.path.abspath(WORKDIR.value))
+    store.prepare()
+    _announce(study, store)
+    return store, True
+
+
+def _run_on_ray(study, store, reporter, stop) -> list:
+    from ib_bench.cli.progress import duration
+    from ib_bench.executors import ray
+    from ib_bench.results.progress import read_progress
+
+    def tell(num_tasks):
+        progress = read_progress(store)
+        left = progress.seconds_left
+        reporter.tell(
+            f"{num_tasks} tasks · {len(progress.workers)} workers · "
+            f"{progress.steps_per_second:,.0f} steps/s · "
+            f"{'?' if left is None else duration(left)} left",
+            done=progress.done,
+        )
+
+    return ray.run_study(study, store, tell, stop, RAY_ADDRESS.value, PLATFORM.value)
+
+
+# --- both ---
+
+
+def _announce(study, store) -> None:
+    from ib_bench.results.progress import announce_study
+
+    announce_study(store, {cell.key: cell.label for cell in study.cells})
+
+
+def _show(study, reporter, failed) -> None:
+    from rich.console import Console
+
+    from ib_bench.report import nstar_table, print_table, write_report
+    from ib_bench.results import Store
+
+    console, store = Console(), Store(WORKDIR.value)
     records = [record for cell in study.cells if (record := store.cell(cell.key))]
     if records:
         print_table(nstar_table(records), console)
@@ -68,10 +192,14 @@ def main(argv: list[str]) -> int:
         # Figures and the page take seconds, and may be made while a study runs.
         report = f"ib_bench report --workdir={WORKDIR.value}"
         console.print(f"all of it as a page: {report}", markup=False, highlight=False)
+    if failed:
+        records = {record.cell_key: record for record in store.failures()}
+        for cell in failed[:5]:
+            error = records[cell.key].error if cell.key in records else "?"
+            console.print(f"failed: {cell.label}: {error}", markup=False, highlight=False)
+        told = f"{len(failed)} cells failed, see {store.workdir / 'failures'}"
+        console.print(f"{told}; the same command tries them again", markup=False, highlight=False)
     console.print(reporter.summary(), markup=False, highlight=False, soft_wrap=True)
-    if code:
-        console.print("stopped when asked to; the same command goes on from here", soft_wrap=True)
-    return code
 
 
 def _restricted(study, pattern: str):
@@ -85,6 +213,12 @@ def _restricted(study, pattern: str):
             f"labels look like {study.cells[0].label!r}"
         )
     return dataclasses.replace(study, cells=cells)
+
+
+def _shard_of(study, text: str):
+    from ib_bench.executors.units import cells_of_shard, parse_shard
+
+    return dataclasses.replace(study, cells=cells_of_shard(study, *parse_shard(text)))
 
 
 def _stop_on_signals():

@@ -5,6 +5,7 @@ import os
 
 from etils import epath
 
+from ib_bench.files import write_whole
 from ib_bench.report import output, sheet
 from ib_bench.report.claims import check_claims, claims_sheet, comparisons_sheet
 from ib_bench.report.page import make_page
@@ -12,7 +13,6 @@ from ib_bench.report.paper_tables import paper_sheet, paper_tables
 from ib_bench.report.sharing_table import sharing_intervals, sharing_sheet
 from ib_bench.report.study import Study
 from ib_bench.report.tables import nstar_table
-from ib_bench.results.store import write_whole
 
 _PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python"}  # module -> its package
 

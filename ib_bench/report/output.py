@@ -16,13 +16,14 @@ from etils import epath
 from rich.console import Console
 from rich.text import Text
 
+from ib_bench.files import write_whole
 from ib_bench.report import sheet
 from ib_bench.report.names import modulus_of, order_of, text_of
 from ib_bench.report.sheet import Sheet
 from ib_bench.report.study import no_cells
 from ib_bench.report.tables import LABELS, Table, nstar_table, probe_at_nstar
 from ib_bench.results.record import CellRecord
-from ib_bench.results.store import Store, write_whole
+from ib_bench.results.store import Store
 
 
 def to_markdown(table: Table) -> str:

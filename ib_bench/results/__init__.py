@@ -3,6 +3,7 @@
 from ib_bench.results.record import (
     CellRecord,
     Extrapolation,
+    FailureRecord,
     LaneSteps,
     ProbeRecord,
     ProbeSummary,
@@ -14,6 +15,7 @@ from ib_bench.results.store import Store
 __all__ = [
     "CellRecord",
     "Extrapolation",
+    "FailureRecord",
     "LaneSteps",
     "ProbeRecord",
     "ProbeSummary",

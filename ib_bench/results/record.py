@@ -122,7 +122,20 @@ class CellRecord:
     extrapolation: Extrapolation | None = None
 
 
-Record = ProbeRecord | CellRecord
+@dataclasses.dataclass(frozen=True)
+class FailureRecord:
+    """A cell that raised instead of coming to an answer. No result: the next start tries again."""
+
+    protocol: int
+    cell_key: str
+    cell: dict[str, Any]
+    error: str  # one line
+    traceback: str
+    host: str
+    environment: dict[str, Any]
+
+
+Record = ProbeRecord | CellRecord | FailureRecord
 
 
 def to_json(record: Record) -> str:
@@ -169,7 +182,7 @@ def _check_ranges(record: Record) -> None:
         open_ = any(run.outcome == "cancelled" for run in record.runs)
         fits = {"learned": solved, "failed": not solved and not open_, "moot": True}
         check(fits[record.verdict], f"verdict: {record.verdict!r} does not follow from the runs")
-    else:
+    elif isinstance(record, CellRecord):
         check(record.status in STATUSES, f"status: {record.status!r} is not in {STATUSES}")
         learned = record.status != "not_learned"
         check((record.nstar is not None) == learned, f"nstar: {record.nstar} with {record.status}")

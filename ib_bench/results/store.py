@@ -1,6 +1,8 @@
 """Where records are: files, written once. Local folders and gs:// alike, through etils.epath.
 
-  <workdir>/probes/<cell key>/<N>.json     <workdir>/cells/<cell key>.json
+  <workdir>/probes/<cell key>/<N>.json     the runs of one N
+  <workdir>/cells/<cell key>.json          the answer of a cell
+  <workdir>/failures/<cell key>.json       what a cell raised, until it is answered
 
 There are no locks: two writers of one cell come to the same answer.
 """
@@ -11,7 +13,15 @@ import uuid
 
 from etils import epath
 
-from ib_bench.results.record import CellRecord, ProbeRecord, Record, from_json, to_json
+from ib_bench.files import write_whole
+from ib_bench.results.record import (
+    CellRecord,
+    FailureRecord,
+    ProbeRecord,
+    Record,
+    from_json,
+    to_json,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +58,9 @@ class Store:
     def cell_path(self, cell_key: str) -> epath.Path:
         return self.workdir / "cells" / f"{cell_key}.json"
 
+    def failure_path(self, cell_key: str) -> epath.Path:
+        return self.workdir / "failures" / f"{cell_key}.json"
+
     def probe(self, cell_key: str, size: int) -> ProbeRecord | None:
         return self._read(ProbeRecord, self.probe_path(cell_key, size))
 
@@ -65,32 +78,46 @@ class Store:
         records = [record for path in paths if (record := self._read(ProbeRecord, path))]
         return sorted(records, key=lambda record: record.size)
 
+    def failures(self) -> list[FailureRecord]:
+        """Returns the readable records of cells that failed and have no answer, sorted by key."""
+        paths = sorted((self.workdir / "failures").glob("*.json"), key=str)
+        return [record for path in paths if (record := self._read(FailureRecord, path))]
+
     def write(self, record: Record) -> None:
-        """Writes a record, whole or not at all."""
+        """Writes a record, whole or not at all; an answer ends its cell's failure."""
         write_whole(self._path(record), to_json(record))
+        if isinstance(record, CellRecord):
+            self.failure_path(record.cell_key).unlink(missing_ok=True)
 
     def _path(self, record: Record) -> epath.Path:
         if isinstance(record, ProbeRecord):
             return self.probe_path(record.cell_key, record.size)
+        if isinstance(record, FailureRecord):
+            return self.failure_path(record.cell_key)
         return self.cell_path(record.cell_key)
 
     def _read(self, cls: type, path: epath.Path) -> Record | None:
-        try:
-            text = path.read_text()
-        except (FileNotFoundError, NotADirectoryError):
+        text = self._text(path)
+        if text is None:
             return None
-        except UnicodeDecodeError as error:
-            text, reason = None, f"no text: {error.reason}"
-        if text is not None:
-            try:
-                record = from_json(cls, text)
-                if path == self._path(record):
-                    return record
-                reason = f"it holds {self._path(record)} and does not match its own name"
-            except ValueError as error:
-                reason = str(error)
+        try:
+            record = from_json(cls, text)
+            if path == self._path(record):
+                return record
+            reason = f"it holds {self._path(record)} and does not match its own name"
+        except ValueError as error:
+            reason = str(error)
         self._set_aside(path, reason)
         return None
+
+    def _text(self, path: epath.Path) -> str | None:
+        """What a file holds, None where there is none; bytes that are no text make no JSON."""
+        try:
+            return path.read_text()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except UnicodeDecodeError:
+            return ""
 
     def _set_aside(self, path: epath.Path, reason: str) -> None:
         """Keeps a file that cannot be used out of the way of its replacement; never deletes it."""
@@ -103,21 +130,3 @@ class Store:
             logger.warning("%s cannot be used: %s; it is left where it is", path, reason)
             return
         logger.warning("%s cannot be used: %s; set aside as %s", path, reason, target)
-
-
-def write_whole(path: epath.Path, text: str) -> None:
-    """Writes a file at once: renamed into place locally, one PUT on object stores."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if "://" in str(path):
-        path.write_text(text)
-        return
-    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
-    try:
-        with open(temporary, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -23,8 +23,9 @@ from ib_bench.results import LaneSteps, ProbeRecord, RunRecord, Seconds, Store
 from ib_bench.results.environment import describe_software
 from ib_bench.search.cell import CellSearch, Probe, RunKey, cost_of
 from ib_bench.specs import LanesSpec, OptimSpec, OutSpec, ProgramSpec
+from ib_bench.training import processes
 from ib_bench.training.calibrate import calibrated
-from ib_bench.training.checkpoint import Checkpoint
+from ib_bench.training.checkpoint import Checkpoints, Saved
 from ib_bench.training.lanes import Lanes, Progress
 from ib_bench.training.profiling import profiled
 from ib_bench.training.run import RunOperands, make_program_model, make_run_operands
@@ -40,6 +41,8 @@ class Chunk(NamedTuple):
     """What an observer is told after each chunk."""
 
     program: str
+    device: str  # kind of the devices, and how many
+    cells: frozenset[str]  # keys of those that had a run in it
     num_lanes: int
     active: int
     capacity: int  # lanes that the chunk cost time for
@@ -90,7 +93,7 @@ class Scheduler:
         lanes_spec = calibrated(program, lanes_spec, num_runs, example)
         self._lanes = Lanes(program, lanes_spec, num_runs, example)
         folder: epath.Path = store.workdir / "checkpoints" / program.key
-        self._checkpoint = Checkpoint(folder)
+        self._checkpoints = Checkpoints(folder, (search.key for search in searches))
         self._restore()
 
     def run(self) -> None:
@@ -106,6 +109,7 @@ class Scheduler:
             started = time.monotonic()
             active = sorted(self._places)
             capacity = self._lanes.capacity(active)
+            cells = frozenset(place.search.key for place in self._places.values())
             progress = self._advance(active)
             seconds = time.monotonic() - started
             self._take_in(progress, seconds, capacity)
@@ -113,6 +117,8 @@ class Scheduler:
             self._observe(
                 Chunk(
                     program=self._program.label,
+                    device=f"{self._lanes.num_devices} x {self._lanes.devices[0].device_kind}",
+                    cells=cells,
                     num_lanes=self._lanes.num_lanes,
                     active=len(active),
                     capacity=capacity,
@@ -124,13 +130,14 @@ class Scheduler:
             )
             if not self._places:
                 break  # every search is done: nothing left to save
-            if self._should_stop():
+            if processes.any_of(self._should_stop()):
                 self._save()
                 raise Preempted
-            if time.monotonic() - last_save >= 60 * self._out.checkpoint_minutes:
+            due = time.monotonic() - last_save >= 60 * self._out.checkpoint_minutes
+            if processes.any_of(due):
                 self._save()
                 last_save = time.monotonic()
-        self._checkpoint.remove()
+        self._checkpoints.remove(lambda key: self._store.cell(key) is not None)
 
     def _advance(self, active: list[int]) -> dict[int, Progress]:
         """Advances the lanes; the second chunk under the profiler where that was asked for."""
@@ -174,7 +181,7 @@ class Scheduler:
     def _free_lanes(self) -> list[int]:
         """Free lanes, alternating between devices with the least busy device first."""
         lanes = self._lanes
-        load = [0] * len(lanes.devices)
+        load = [0] * lanes.num_devices
         for lane in self._places:
             load[lanes.device_of(lane)] += 1
         order = []
@@ -248,7 +255,7 @@ class Scheduler:
         return describe_software() | {
             "platform": device.platform,
             "device": device.device_kind,
-            "num_devices": len(self._lanes.devices),
+            "num_devices": self._lanes.num_devices,
             "per_device": self._lanes.per_device,
             "strategy": self._lanes.strategy,
             "matmul_precision": "highest",
@@ -279,7 +286,7 @@ class Scheduler:
             for probe in search.probes.values()
             if probe.total_steps
         ]
-        self._checkpoint.save(
+        self._checkpoints.save(
             self._lanes.snapshot(lanes), {"under_way": under_way, "ended": ended, "costs": costs}
         )
 
@@ -292,46 +299,55 @@ class Scheduler:
         }
 
     def _restore(self) -> None:
-        """Puts the runs of the newest checkpoint back, as far as they are still wanted."""
-
-        def shapes_of(saved):
-            return self._lanes.abstract_states(len(saved["under_way"]))
-
-        loaded = self._checkpoint.load(shapes_of)
-        if loaded is None:
-            return
-        states, saved = loaded
+        """Puts the runs of earlier checkpoints back, as far as they are still wanted."""
+        saved = self._checkpoints.load()
         searches = {search.key: search for search in self._searches}
-        for entry in saved.get("costs", ()):
-            if entry["cell"] in searches:
-                cost = entry["size"], entry["seconds"], entry["total_steps"]
-                searches[entry["cell"]].restore_cost(*cost)
-        for entry in saved["ended"]:
-            if entry["cell"] in searches:
-                run = RunRecord(**entry["run"])
-                searches[entry["cell"]].restore([(_run_key(entry), run)])
-        # Outcomes of the checkpoint may already decide a probe.
+        for checkpoint in reversed(saved):  # the newest last: its costs include the others'
+            for entry in checkpoint.scheduler["costs"]:
+                if entry["cell"] in searches:
+                    cost = entry["size"], entry["seconds"], entry["total_steps"]
+                    searches[entry["cell"]].restore_cost(*cost)
+            for entry in checkpoint.scheduler["ended"]:
+                if entry["cell"] in searches:
+                    run = RunRecord(**entry["run"])
+                    searches[entry["cell"]].restore([(_run_key(entry), run)])
+        # Outcomes of the checkpoints may already decide a probe.
         for search in self._searches:
             self._settle(search)
+        for checkpoint in saved:
+            self._continue(checkpoint, searches)
+        if saved:
+            logger.info(
+                "%s: %d runs go on from a checkpoint", self._program.label, len(self._places)
+            )
+
+    def _continue(self, checkpoint: Saved, searches: dict[str, CellSearch]) -> None:
+        """Puts the runs of one checkpoint into free lanes, as far as they are not there already."""
+        entries = checkpoint.scheduler["under_way"]
+        under_way = {(place.search.key, place.key) for place in self._places.values()}
         rows, places = [], {}
         free = iter(self._free_lanes())
-        for row, entry in enumerate(saved["under_way"]):
+        for row, entry in enumerate(entries):
             search, key = searches.get(entry["cell"]), _run_key(entry)
-            if search is None or key not in search.wanted():
+            if search is None or (search.key, key) in under_way or key not in search.wanted():
                 continue
             lane = next(free, None)
             if lane is None:
                 break
-            if entry["run"]:
-                search.restore([(key, RunRecord(**entry["run"]))])
             places[lane] = Place(search, key)
             rows.append(row)
-        if places:
-            kept = jax.tree.map(lambda leaf: np.asarray(leaf)[rows], states)
-            operands = {lane: self._operands(place) for lane, place in places.items()}
-            self._lanes.restore(operands, kept)
-        self._places = places
-        logger.info("%s: %d runs go on from a checkpoint", self._program.label, len(places))
+        if not places:
+            return
+        states = self._checkpoints.lanes(checkpoint, self._lanes.abstract_states(len(entries)))
+        if states is None:
+            return
+        for row, place in zip(rows, places.values(), strict=True):
+            if entries[row]["run"]:
+                place.search.restore([(place.key, RunRecord(**entries[row]["run"]))])
+        kept = jax.tree.map(lambda leaf: np.asarray(leaf)[rows], states)
+        operands = {lane: self._operands(place) for lane, place in places.items()}
+        self._lanes.restore(operands, kept)
+        self._places |= places
 
 
 def finish(search: CellSearch, store: Store) -> None:

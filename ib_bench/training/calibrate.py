@@ -12,7 +12,9 @@ from collections.abc import Callable
 import jax
 from etils import epath
 
+from ib_bench.files import write_whole
 from ib_bench.specs import LanesSpec, ProgramSpec
+from ib_bench.training import processes
 from ib_bench.training.devices import cache_folder, choose_devices
 from ib_bench.training.lanes import Lanes, choose_strategy
 from ib_bench.training.run import RunOperands
@@ -41,21 +43,27 @@ def calibrated(
     name = f"{program.key} {devices[0].device_kind} jax {jax.__version__}"
     folder = cache_folder(spec.compile_cache)
     path = epath.Path(folder) / "lanes.json" if folder else None
-    known = json.loads(path.read_text()) if path and path.exists() else {}
-    wanted = -(-num_runs // len(devices))
-    found = known.get(name)
+    wanted = -(-num_runs // (len(devices) * processes.count()))
+    found = processes.from_first(_known(path).get(name))
     if found is None or (found["lanes"] == found["most"] < wanted):  # room to grow since then
         short = dataclasses.replace(program, eval_every=_STEPS)
 
         def rate_of(lanes: int) -> float | None:
-            return _rate(short, dataclasses.replace(spec, per_device=lanes), lanes, example)
+            trial = dataclasses.replace(spec, per_device=lanes)
+            return processes.from_first(_rate(short, trial, lanes, example))
 
         found = {"lanes": best_number(rate_of, wanted), "most": wanted}
-        if path:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(known | {name: found}, indent=1))
+        if path:  # others may have added theirs meanwhile; what is lost is tried again
+            write_whole(path, json.dumps(_known(path) | {name: found}, indent=1))
     logger.info("%s: %d lanes per device", program.label, min(found["lanes"], wanted))
     return dataclasses.replace(spec, per_device=min(found["lanes"], wanted))
+
+
+def _known(path: epath.Path | None) -> dict[str, dict]:
+    try:
+        return json.loads(path.read_text()) if path and path.exists() else {}
+    except (OSError, ValueError):
+        return {}
 
 
 def best_number(rate_of: Callable[[int], float | None], most: int) -> int:
@@ -78,7 +86,8 @@ def best_number(rate_of: Callable[[int], float | None], most: int) -> int:
 
 
 def _rate(program: ProgramSpec, spec: LanesSpec, lanes: int, example: RunOperands) -> float | None:
-    population = Lanes(program, spec, lanes * len(choose_devices(spec.devices)), example)
+    num_devices = len(choose_devices(spec.devices)) * processes.count()
+    population = Lanes(program, spec, lanes * num_devices, example)
     if population.per_device < lanes:
         return None
     runs = dict.fromkeys(range(population.num_lanes), example)

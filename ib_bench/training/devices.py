@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import jax
 
@@ -17,6 +18,36 @@ def use_every_core(num_devices: int = 0) -> None:
     """
     jax.config.update("jax_num_cpu_devices", num_devices or len(os.sched_getaffinity(0)))
     jax.config.update("jax_default_matmul_precision", "highest")
+
+
+def require_platform(platform: str | None) -> None:
+    """Sees to it that JAX uses a platform, or says why it does not; the first use of a device.
+
+    Args:
+      platform: "cpu", "gpu" or "tpu"; None takes what JAX finds.
+
+    Raises:
+      ValueError: JAX finds another one, or none. Nothing falls back to a CPU in silence.
+    """
+    if platform == "cpu":
+        jax.config.update("jax_platforms", "cpu")
+    try:
+        found = jax.local_devices()[0].platform
+    except RuntimeError as error:
+        raise ValueError(f"platform: JAX finds no device: {error}") from None
+    if platform and found != platform:
+        fix = {
+            "gpu": "install jax[cuda12] and see that nvidia-smi lists a GPU",
+            "tpu": "install jax[tpu] and see that no other process holds the TPU",
+            "cpu": "unset JAX_PLATFORMS",
+        }[platform]
+        raise ValueError(f"platform: asked for {platform}, JAX finds {found}; {fix}")
+
+
+def describe_devices() -> str:
+    """Names the local devices: "2 x cpu", "8 x NVIDIA H100 80GB HBM3"."""
+    devices = jax.local_devices()
+    return f"{len(devices)} x {devices[0].device_kind}"
 
 
 def cache_folder(folder: str) -> str:
@@ -53,11 +84,20 @@ def choose_devices(num_devices: int = 0) -> list[jax.Device]:
     return devices[: num_devices or len(devices)]
 
 
-def on_all(
-    fn: Callable, devices: list[jax.Device], donate_argnums: tuple[int, ...] = ()
-) -> Callable:
-    """Maps `fn` over a leading device axis of every argument and result."""
-    return jax.pmap(fn, devices=devices, donate_argnums=donate_argnums)
+def lower_on_all(
+    fn: Callable, devices: list[jax.Device], donate_argnums: tuple[int, ...], *shapes: Any
+) -> jax.stages.Lowered:
+    """Lowers `fn`, mapped over a leading device axis of every argument and result.
+
+    Args:
+      fn: what each device does.
+      devices: of this process.
+      donate_argnums: arguments whose memory the results may take.
+      *shapes: ShapeDtypeStructs of the arguments (pytrees), the device axis first.
+    """
+    # With several processes pmap takes abstract arguments of this kind alone.
+    shapes = jax.tree.map(lambda leaf: jax.core.ShapedArray(leaf.shape, leaf.dtype), shapes)
+    return jax.pmap(fn, devices=devices, donate_argnums=donate_argnums).lower(*shapes)
 
 
 def compiler_options(device: jax.Device) -> dict[str, str]:

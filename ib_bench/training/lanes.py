@@ -19,6 +19,7 @@ import numpy as np
 from ib_bench.data import MAX_VALIDATION
 from ib_bench.specs import LanesSpec, ProgramSpec
 from ib_bench.training import devices as device_axis
+from ib_bench.training import processes
 from ib_bench.training.run import RunOperands, RunState, make_run
 
 logger = logging.getLogger(__name__)
@@ -50,8 +51,13 @@ class Progress(NamedTuple):
 class Lanes:
     """The lanes of one program on all devices.
 
+    Several processes that run in step, see `processes`, count their lanes through: each holds
+    those of its own devices, is told the same about all, and returns the same about all.
+
     Attributes:
       num_lanes: how many runs fit side by side; lane k is on device k // per_device.
+      num_devices: of all processes.
+      devices: of this process.
       strategy: "map" or "vmap".
       compile_seconds: spent on compilation so far.
     """
@@ -67,6 +73,7 @@ class Lanes:
         """
         self.program = program
         self.devices = device_axis.choose_devices(spec.devices)
+        self.num_devices = len(self.devices) * processes.count()
         self.strategy = choose_strategy(spec)
         self.compile_seconds = 0.0
         if self.strategy == "map":
@@ -79,9 +86,9 @@ class Lanes:
         if self._budget is not None:
             self._budget = int(self._budget * spec.memory_fraction)
         wanted = spec.per_device or (1 if self.strategy == "map" else _MOST_VMAP_LANES)
-        self.per_device = max(1, min(wanted, -(-num_runs // len(self.devices))))
-        self._cut_to(self._fitting(self.per_device), "the state of its runs")
-        while (fitting := self._compile()) < self.per_device:
+        self.per_device = max(1, min(wanted, -(-num_runs // self.num_devices)))
+        self._cut_to(processes.least(self._fitting(self.per_device)), "the state of its runs")
+        while (fitting := processes.least(self._compile())) < self.per_device:
             self._cut_to(fitting, "what a step needs")
         self._state = jax.tree.map(
             lambda leaf: np.zeros(self._shape + leaf.shape, leaf.dtype),
@@ -94,7 +101,17 @@ class Lanes:
 
     @property
     def num_lanes(self) -> int:
-        return len(self.devices) * self.per_device
+        return self.num_devices * self.per_device
+
+    @property
+    def _local(self) -> range:
+        """The lanes of this process."""
+        num_local = len(self.devices) * self.per_device
+        return range(processes.index() * num_local, (processes.index() + 1) * num_local)
+
+    def is_local(self, lane: int) -> bool:
+        """Tells whether this process holds a lane."""
+        return lane in self._local
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -111,8 +128,8 @@ class Lanes:
         """
         if self.strategy == "vmap":
             return self.num_lanes
-        busy = np.bincount([self.device_of(lane) for lane in active], minlength=len(self.devices))
-        return int(busy.max()) * len(self.devices)
+        busy = np.bincount([self.device_of(lane) for lane in active], minlength=self.num_devices)
+        return int(busy.max()) * self.num_devices
 
     def load(self, runs: Mapping[int, RunOperands]) -> None:
         """Starts new runs, from scratch, in these lanes."""
@@ -129,14 +146,15 @@ class Lanes:
         )
         state = self._state
         fields = jax.device_get(tuple(getattr(state, name) for name in Progress._fields))
-        flat = [field.reshape(self.num_lanes).tolist() for field in fields]
+        fields = processes.gather([field.reshape(len(self._local)) for field in fields])
+        flat = [np.asarray(field).tolist() for field in fields]
         return {lane: Progress(*(field[lane] for field in flat)) for lane in active}
 
     def accuracy_at(self, lanes: Collection[int]) -> dict[int, list[float]]:
         """Evaluates these lanes at the program's evaluation lengths."""
         mask = self._mask(lanes)
         accuracy = self._accuracy_fn(self._placed(self._state), self._placed_operands, mask)
-        flat = jax.device_get(accuracy).reshape(self.num_lanes, -1).tolist()
+        flat = processes.gather(jax.device_get(accuracy).reshape(len(self._local), -1)).tolist()
         return {lane: flat[lane] for lane in lanes}
 
     def program_text(self) -> str:
@@ -145,18 +163,24 @@ class Lanes:
 
     def snapshot(self, lanes: list[int]) -> RunState:
         """Returns the states of these lanes on the host, stacked in this order."""
-        host = jax.device_get(self._state)
-        return jax.tree.map(lambda leaf: leaf.reshape(self.num_lanes, *leaf.shape[2:])[lanes], host)
+
+        def rows(leaf):
+            local = jax.device_get(leaf).reshape(len(self._local), *leaf.shape[2:])
+            return np.asarray(processes.gather(local))[lanes]
+
+        return jax.tree.map(rows, self._state)
 
     def restore(self, runs: Mapping[int, RunOperands], states: RunState) -> None:
         """Continues runs in these lanes from the states of a `snapshot` in the same order."""
-        if not runs:
+        rows = [row for row, lane in enumerate(runs) if self.is_local(lane)]
+        lanes = [lane - self._local.start for lane in runs if self.is_local(lane)]
+        if not rows:
             return
         self._write_operands(runs)
 
         def place(leaf, saved):
-            leaf = np.array(leaf).reshape(self.num_lanes, *np.shape(leaf)[2:])
-            leaf[list(runs)] = saved
+            leaf = np.array(leaf).reshape(len(self._local), *np.shape(leaf)[2:])
+            leaf[lanes] = saved[rows]
             return leaf.reshape(*self._shape, *leaf.shape[1:])
 
         self._state = jax.tree.map(place, jax.device_get(self._state), states)
@@ -184,7 +208,7 @@ class Lanes:
         if self.program.evaluation_lengths:
             programs.append((accuracy, ()))
         lowered = [
-            device_axis.on_all(fn, self.devices, donated).lower(*shapes, mask)
+            device_axis.lower_on_all(fn, self.devices, donated, *shapes, mask)
             for fn, donated in programs
         ]
         try:
@@ -233,13 +257,15 @@ class Lanes:
     # --- host arrays to devices ---
 
     def _mask(self, lanes: Collection[int]) -> jax.Array:
-        mask = np.zeros(self.num_lanes, bool)
-        mask[list(lanes)] = True
+        mask = np.zeros(len(self._local), bool)
+        mask[[lane - self._local.start for lane in lanes if self.is_local(lane)]] = True
         return jax.device_put(mask.reshape(self._shape), self._shardings(2))
 
     def _write_operands(self, runs: Mapping[int, RunOperands]) -> None:
         for lane, operands in runs.items():
-            place = divmod(lane, self.per_device)
+            if not self.is_local(lane):
+                continue
+            place = divmod(lane - self._local.start, self.per_device)
 
             def write(all_lanes, value, place=place):
                 all_lanes[place] = value
