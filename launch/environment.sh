@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced: make_environment REQUIREMENT makes .venv and installs the project once per change of it.
 
 make_environment() {

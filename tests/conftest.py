@@ -1,6 +1,7 @@
 """Two CPU devices for every test, whatever the machine; small studies that train in seconds."""
 
 import pytest
+import started
 
 from ib_bench.training.devices import keep_compiled, use_every_core
 
@@ -43,3 +44,19 @@ def tiny_study(tiny_config):
     from ib_bench.configure import make_study
 
     return lambda **overrides: make_study(tiny_config(**overrides))
+
+
+@pytest.fixture(scope="session")
+def config(tmp_path_factory):
+    """The file of a small study of four cells, checkpointed after every chunk."""
+    path = tmp_path_factory.mktemp("config") / "tiny.py"
+    path.write_text(started.CONFIG)
+    return path
+
+
+@pytest.fixture(scope="session")
+def undisturbed(config, tmp_path_factory):
+    """The workdir of that study, run once and left alone."""
+    workdir = tmp_path_factory.mktemp("undisturbed")
+    assert started.start(config, workdir).wait(timeout=300) == 0
+    return workdir

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source launch/environment.sh
-make_environment '.[report,test]'
+make_environment '.[report,ray,gcs,test]'
 
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .

@@ -8,6 +8,7 @@ import collections
 import dataclasses
 import logging
 import os
+import platform
 import signal
 import time
 import uuid
@@ -23,7 +24,7 @@ from ib_bench.results import Store
 from ib_bench.results.environment import describe_software
 from ib_bench.search.scheduler import Preempted
 from ib_bench.specs import CellSpec, StudySpec
-from ib_bench.training.devices import keep_compiled, use_every_core
+from ib_bench.training.devices import keep_compiled, require_platform, use_every_core
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ def run_study(
     tell: Callable[[int], None],
     should_stop: Callable[[], bool],
     address: str = "auto",
-    platform: str | None = None,
+    wanted: str | None = None,
 ) -> list[CellSpec]:
     """Answers every cell of a study on a cluster; cells whose answer is stored are skipped.
 
@@ -57,7 +58,7 @@ def run_study(
       tell: called every few seconds, with the number of tasks under way.
       should_stop: asked every few seconds.
       address: of the cluster's head; "auto" for the one of this machine, "local" to start one.
-      platform: "tpu", "gpu" or "cpu"; None for the best that the cluster has.
+      wanted: the platform, "tpu", "gpu" or "cpu"; None for the best that the cluster has.
 
     Returns:
       The cells that failed, each with a record under `failures/`.
@@ -69,7 +70,7 @@ def run_study(
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray = _connect(address)
     try:
-        resource = _choose_resource(ray.cluster_resources(), platform)
+        resource = _choose_resource(ray.cluster_resources(), wanted)
         options = {"GPU": {"num_gpus": 1}, "TPU": {"resources": {"TPU": 1}}}.get(resource, {})
         task = ray.remote(**_TASK, **options)(_work)
 
@@ -89,7 +90,7 @@ def run_study(
                 while waiting and len(under_way) < max(2, 2 * num_slots()):
                     unit = waiting.popleft()
                     arguments = (study, unit, str(store.workdir), str(stop_file), software)
-                    under_way[task.remote(*arguments, pin=resource == "CPU")] = unit
+                    under_way[task.remote(*arguments, resource)] = unit
                 ended, _ = ray.wait(list(under_way), timeout=_POLL_SECONDS)
                 for reference in ended:
                     unit = under_way.pop(reference)
@@ -127,9 +128,9 @@ def _connect(address: str):
     return ray
 
 
-def _choose_resource(resources: dict[str, float], platform: str | None) -> str:
-    if platform:
-        return RESOURCES[platform]
+def _choose_resource(resources: dict[str, float], wanted: str | None) -> str:
+    if wanted:
+        return RESOURCES[wanted]
     return next(name for name in RESOURCES.values() if resources.get(name) or name == "CPU")
 
 
@@ -158,15 +159,19 @@ class _UnfitError(ValueError):
 
 
 def _work(
-    study: StudySpec, unit: Unit, workdir: str, stop_file: str, software: dict, pin: bool
+    study: StudySpec, unit: Unit, workdir: str, stop_file: str, software: dict, resource: str
 ) -> list[CellSpec] | None:
     """Answers one unit; returns the cells that failed, None where the worker was told to stop."""
     store = Store(workdir)
     _check_fitness(store, software)
     if all(is_answered(cell, study, store) for cell in unit.cells):
         return []
-    core = own_core() if pin else None  # held until the process ends, with the task
-    use_every_core(1 if pin else 0)
+    core = own_core() if resource == "CPU" else None
+    use_every_core(1 if resource == "CPU" else 0)
+    try:
+        require_platform(resource.lower())
+    except ValueError as error:
+        raise _UnfitError(f"{platform.node()}: {error}") from None
     keep_compiled(study.lanes.compile_cache)
     logging.getLogger("ib_bench").setLevel(logging.INFO)
     # A task has what Ray gave it, whatever the config would take on a machine of its own.

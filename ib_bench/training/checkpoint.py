@@ -10,6 +10,7 @@ run in step are one owner, and all read what process 0 finds.
 
 import json
 import logging
+import os
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -43,13 +44,14 @@ class Owner(NamedTuple):
 class Checkpoints:
     """The checkpoints of one program's lanes."""
 
-    def __init__(self, folder: epath.Path, cells: Iterable[str]):
+    def __init__(self, folder: str | os.PathLike, cells: Iterable[str]):
         """Looks at a folder; writes nothing yet.
 
         Args:
           folder: of this program, shared by all processes.
           cells: keys of the cells that this process works on.
         """
+        folder = epath.Path(folder)
         # Orbax takes no relative path, and a path of an object store is none.
         self._folder = folder if "://" in str(folder) else folder.resolve()
         self._name = processes.from_first(uuid.uuid4().hex[:8])
@@ -83,9 +85,10 @@ class Checkpoints:
                 path,
                 _reason(error),
             )
-        if processes.any_of(failed):
-            return
         self._number += 1
+        if processes.any_of(failed):
+            _remove(path)  # what of it was written, on storages that do not rename
+            return
         if processes.index():
             return
         for old in own.glob("*"):
