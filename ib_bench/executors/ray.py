@@ -10,6 +10,7 @@ import logging
 import os
 import platform
 import signal
+import socket
 import time
 import uuid
 from collections.abc import Callable
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 RESOURCES = {"tpu": "TPU", "gpu": "GPU", "cpu": "CPU"}  # as Ray names them, the best first
 _UNITS_PER_SLOT = 3  # so that no slot idles long at the end, and each program is compiled few times
 _POLL_SECONDS = 2.0
+_CONNECT_SECONDS = 10.0
 _STOP_SECONDS = 120.0  # that tasks have for their checkpoints
 _TASK = {
     # A fresh process for every task: a chip is not reused by one that has opened another.
@@ -117,9 +119,16 @@ def _connect(address: str):
         import ray
     except ImportError:
         raise ValueError("executor: ray is not installed; pip install 'ib_bench[ray]'") from None
+    # Ray puts handlers of its own in the place of ours, which write checkpoints.
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
+        host, _, port = address.rpartition(":")
+        if host and port.isdecimal():  # Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    except (OSError, RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()
         raise ValueError(
             f"ray_address: no Ray cluster at {address!r} ({reason[0] if reason else error!r}); "
@@ -173,7 +182,7 @@ def _work(
     except ValueError as error:
         raise _UnfitError(f"{platform.node()}: {error}") from None
     keep_compiled(study.lanes.compile_cache)
-    logging.getLogger("ib_bench").setLevel(logging.INFO)
+    _log_to_stderr()
     # A task has what Ray gave it, whatever the config would take on a machine of its own.
     study = dataclasses.replace(study, lanes=dataclasses.replace(study.lanes, devices=0))
     stop = _Stop(epath.Path(stop_file))
@@ -185,6 +194,15 @@ def _work(
         finally:
             if core:
                 core.close()
+
+
+def _log_to_stderr() -> None:
+    """Ray keeps what a worker says in the logs of its session."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    package = logging.getLogger("ib_bench")
+    package.handlers, package.propagate = [handler], False
+    package.setLevel(logging.INFO)
 
 
 def _check_fitness(store: Store, software: dict[str, str]) -> None:

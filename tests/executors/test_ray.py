@@ -1,0 +1,201 @@
+"""A study on a Ray cluster: one head, several nodes, all on this machine."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+from started import answers, assert_same_science, start
+
+from ib_bench.results import Store
+
+pytest.importorskip("ray")
+
+LAUNCH = pathlib.Path(__file__).parents[2] / "launch" / "ray"
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
+
+
+class Cluster:
+    """A head that works on nothing and nodes of one core, started as a user starts them."""
+
+    def __init__(self, num_nodes):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ray"))  # short: sockets lie in it
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"127.0.0.1:{port}"
+        ray = pathlib.Path(sys.executable).with_name("ray")
+        self._environment = os.environ | TOKEN | {"PORT": str(port), "RAY": str(ray)}
+        self.head = self._start(
+            "head.sh", f"--temp-dir={self.folder}", "--node-ip-address=127.0.0.1"
+        )
+        wait_until(lambda: list(self.folder.glob("session_2*/sockets/raylet")))
+        self.nodes = [
+            self._start("worker.sh", "127.0.0.1", "--num-cpus=1") for _ in range(num_nodes)
+        ]
+
+    def _start(self, script, *arguments):
+        with open(self.folder / "log", "a") as log:
+            return subprocess.Popen(
+                ["bash", str(LAUNCH / script), *arguments, "--block"],
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def start(self, config, workdir, *flags, log=subprocess.DEVNULL):
+        """Starts a driver."""
+        flags = ["--executor=ray", f"--ray_address={self.address}", *flags]
+        return start(config, workdir, *flags, environment=TOKEN, log=log)
+
+    def workers(self):
+        """Processes that work on a task."""
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                title = (folder / "cmdline").read_bytes()
+                if b"ray::_work" in title and str(self.folder) in os.readlink(folder / "fd/1"):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return found
+
+    def logs(self):
+        """What all workers said."""
+        return "".join(
+            path.read_text() for path in self.folder.glob("session_2*/logs/worker-*.err")
+        )
+
+    def close(self):
+        for process in (*self.nodes, self.head):
+            kill_node(process)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def kill_node(process):
+    """Kills all processes of a node at once, as a machine that vanishes."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+@pytest.fixture
+def make_cluster():
+    clusters = []
+
+    def make(num_nodes):
+        clusters.append(Cluster(num_nodes))
+        return clusters[-1]
+
+    yield make
+    for cluster in clusters:
+        cluster.close()
+
+
+def wait_until(condition, seconds=180):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_the_answers_are_those_of_a_local_run_though_a_worker_and_a_node_are_killed(
+    make_cluster, config, undisturbed, tmp_path
+):
+    cluster = make_cluster(2)
+    workdir, log = tmp_path / "work", tmp_path / "log"
+    with open(log, "w") as file:
+        driver = cluster.start(config, workdir, log=file)
+        wait_until(lambda: list(workdir.glob("probes/*/*.json")) and cluster.workers())
+        os.kill(cluster.workers()[0], signal.SIGKILL)
+        kill_node(cluster.nodes[0])
+        assert driver.wait(timeout=300) == 0, log.read_text()
+    assert_same_science(workdir, undisturbed)
+    told = log.read_text()
+    assert re.search(r"ray: \d slots of CPU", told) and re.search(r"\d tasks · \d workers", told)
+    record = Store(workdir).cells()[0]
+    assert record.environment["num_devices"] == 1  # one core, one device
+    assert not list(workdir.glob("failures/*")) and not list(workdir.glob("workers/stop-*"))
+
+
+def test_a_driver_that_is_told_to_stop_ends_with_75_and_goes_on(
+    make_cluster, config, undisturbed, tmp_path
+):
+    cluster = make_cluster(1)
+    driver = cluster.start(config, tmp_path)
+    wait_until(lambda: list(tmp_path.glob("probes/*/*.json")))
+    driver.terminate()
+    assert driver.wait(timeout=180) == os.EX_TEMPFAIL
+    assert len(answers(tmp_path)) < 4
+    assert list(tmp_path.glob("checkpoints/*"))
+    assert cluster.start(config, tmp_path).wait(timeout=300) == 0
+    assert_same_science(tmp_path, undisturbed)
+
+
+def test_what_kills_its_worker_each_time_comes_to_an_end(make_cluster, config, tmp_path):
+    cluster = make_cluster(1)
+    driver = cluster.start(config, tmp_path, "--only=L=3 fixed")
+    killed = set()
+    while driver.poll() is None:
+        for worker in cluster.workers():
+            try:
+                os.kill(worker, signal.SIGKILL)
+                killed.add(worker)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
+    assert driver.returncode == 1
+    assert len(killed) == 4  # the first try and three more
+    (failure,) = Store(tmp_path).failures()
+    assert "WorkerCrashedError" in failure.error
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--ray_address=127.0.0.1:1"], ["ray_address: no Ray cluster at", "launch/ray/head.sh"]),
+        (["--multihost"], ["multihost: not with --executor=ray"]),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(config, tmp_path, flags, told):
+    command = [sys.executable, "-m", "ib_bench", "run", f"--config={config}"]
+    command += [f"--workdir={tmp_path}", "--executor=ray", *flags]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 2
+    assert all(text in result.stderr for text in told), result.stderr
+
+
+def test_the_driver_opens_no_device(tmp_path):
+    script = """
+import sys
+from ib_bench.cli import run
+from absl import flags
+flags.FLAGS(["run", "--workdir=" + sys.argv[1], "--config=" + sys.argv[2]])
+from ib_bench.configure import make_study
+run._start_ray(make_study(run.CONFIG.value, {}))
+import jax
+from jax._src import xla_bridge
+assert jax.config.jax_platforms == "cpu"
+assert not xla_bridge.backends_are_initialized()
+"""
+    from ib_bench.configs import base
+
+    command = [sys.executable, "-c", script, str(tmp_path), base.__file__]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_task_is_tried_again_but_not_for_ever_and_in_a_fresh_process():
+    from ib_bench.executors.ray import _TASK
+
+    assert _TASK["max_calls"] == 1 and _TASK["max_retries"] == 3
