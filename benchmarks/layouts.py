@@ -106,6 +106,29 @@ LANES = Layout(
     ),
 )
 
+EXECUTORS = Layout(
+    "wall seconds of a study of tiny cells",
+    (
+        Column("way", "name"),
+        Column("cells", "cells"),
+        Column("s", "seconds", "{:.1f}"),
+        Column("ratio", "ratio", _TIMES),
+        Column("s more per cell", "per_cell", "{:.3f}"),
+        Column("useful lane-steps/s", "steps_per_second", _RATE),
+        Column("spread", "spread", _SHARE),
+    ),
+)
+GROWTH = Layout(
+    "simulated: cells of configs/cpu.py on cores like those measured",
+    (
+        Column("study", "name"),
+        Column("units", "units", "{:,}"),
+        Column("wall hours", "wall_hours", "{:.2f}"),
+        Column("slot hours", "slot_hours", "{:.1f}"),
+        Column("starts and compiling", "overhead", _SHARE),
+        Column("slots at work", "efficiency", _SHARE),
+    ),
+)
 LAYOUTS = {
     "throughput": THROUGHPUT,
     "products": PRODUCTS,
@@ -116,4 +139,6 @@ LAYOUTS = {
     "starts": STARTS,
     "stall": STALL,
     "lanes": LANES,
+    "executors": EXECUTORS,
+    "growth": GROWTH,
 }

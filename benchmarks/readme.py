@@ -1,4 +1,4 @@
-"""Puts the tables of benchmarks/measured/*.json into benchmarks/README.md.
+"""Puts the tables of benchmarks/measured/*.json into benchmarks/README.md and launch/README.md.
 
     .venv/bin/python -m benchmarks.readme
 
@@ -13,6 +13,7 @@ from benchmarks.layouts import LAYOUTS
 from benchmarks.output import to_markdown
 
 FOLDER = pathlib.Path(__file__).parent
+READMES = (FOLDER / "README.md", FOLDER.parent / "launch" / "README.md")
 
 
 def fill_in(text: str, folder: pathlib.Path) -> str:
@@ -30,8 +31,8 @@ def fill_in(text: str, folder: pathlib.Path) -> str:
 
 
 def main() -> None:
-    readme = FOLDER / "README.md"
-    readme.write_text(fill_in(readme.read_text(), FOLDER / "measured"))
+    for readme in READMES:
+        readme.write_text(fill_in(readme.read_text(), FOLDER / "measured"))
 
 
 if __name__ == "__main__":

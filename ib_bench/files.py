@@ -23,6 +23,8 @@ def write_whole(path: epath.Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # a full disk names no file
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise

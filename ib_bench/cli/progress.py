@@ -16,9 +16,8 @@ logger = logging.getLogger(__name__)
 class Reporter:
     """Observes chunks; use as a context manager around the study."""
 
-    def __init__(self, cells_total: int, cells_done: int, log_seconds: float):
-        self._total = cells_total
-        self._done = self._done_before = cells_done
+    def __init__(self, log_seconds: float):
+        self._total = self._done = self._done_before = 0
         self._log_seconds = log_seconds
         self._started = self._last_line = time.monotonic()
         self._tally = Tally()
@@ -45,7 +44,7 @@ class Reporter:
             transient=True,
             disable=not self._terminal,
         )
-        self._task = self._bar.add_task("starting", total=cells_total, completed=cells_done)
+        self._task = self._bar.add_task("starting", total=None)
 
     def __enter__(self):
         self._bar.start()
@@ -53,6 +52,16 @@ class Reporter:
 
     def __exit__(self, *unused):
         self._bar.stop()
+
+    def begin(self, cells_total: int, cells_done: int) -> None:
+        """Takes in how many cells the study has, and how many are done already."""
+        self._total = cells_total
+        self._done = self._done_before = cells_done
+        self._bar.update(self._task, total=cells_total, completed=cells_done)
+
+    def end(self, cells_done: int) -> None:
+        """Takes in how many cells are done in the end, those without any training included."""
+        self._done = cells_done
 
     def observe(self, chunk: Chunk) -> None:
         self._done += chunk.cells_done

@@ -67,16 +67,21 @@ def main(argv: list[str]) -> int:
         study = _restricted(study, ONLY.value)
     everything, study = study, _shard_of(study, SHARD.value)
     start, run_study = {"local": (_start, _run), "ray": (_start_ray, _run_on_ray)}[EXECUTOR.value]
-    store, is_first = start(everything)
-    done = sum(is_answered(cell, study, store) for cell in study.cells)
     stop = _stop_on_signals()
     failed, code = [], 0
-    with Reporter(len(study.cells), done, study.out.log_seconds) as reporter:
+    with Reporter(study.out.log_seconds) as reporter:
+        store, is_first = start(everything)
+
+        def num_answered():
+            return sum(is_answered(cell, study, store) for cell in study.cells)
+
+        reporter.begin(len(study.cells), num_answered())
         try:
             failed = run_study(study, store, reporter, stop)
             code = EX_FAILED if failed else 0
         except Preempted:
             code = EX_TEMPFAIL
+        reporter.end(num_answered())
     if is_first:
         _show(study, reporter, failed)
     if code == EX_TEMPFAIL:

@@ -86,10 +86,12 @@ class Checkpoints:
                 _reason(error),
             )
         self._number += 1
-        if processes.any_of(failed):
-            _remove(path)  # what of it was written, on storages that do not rename
-            return
+        failed = processes.any_of(failed)
         if processes.index():
+            return
+        if failed:  # what of it was written may be what fills the disk
+            for remains in own.glob(f"{path.name}*"):
+                _remove(remains)
             return
         for old in own.glob("*"):
             if old.name not in ("cells.json", path.name):
