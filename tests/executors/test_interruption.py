@@ -1,13 +1,17 @@
 """An interrupted study ends with what an uninterrupted one would have found."""
 
+import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
 
 import pytest
 from started import assert_same_science, start
+
+from ib_bench.results import Store
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +73,63 @@ def test_a_finished_study_ends_at_once_and_rewrites_no_record(config, undisturbe
     before = {path: path.stat().st_mtime_ns for path in undisturbed.glob("*/**/*.json")}
     assert start(config, undisturbed).wait(timeout=120) == 0
     assert {path: path.stat().st_mtime_ns for path in undisturbed.glob("*/**/*.json")} == before
+
+
+LONGER = (
+    "--config.data.max_length=(4,)",
+    "--config.data.length_distribution=('fixed','uniform','short_to_long')",
+    "--config.task.modulus=(2,3)",
+    "--config.data.padded_symbols=(3,)",
+    "--config.grid.seeds=(10,20,30,40)",
+    "--config.optim.steps=2000",
+    "--config.optim.threshold=0.01",
+    "--config.out.log_seconds=0",
+)
+
+
+def steps_of_records(workdir):
+    return sum(
+        cell.lane_steps.useful + cell.lane_steps.cancelled for cell in Store(workdir).cells()
+    )
+
+
+@pytest.mark.slow
+def test_twenty_sigterms_and_twenty_sigkills_of_one_study(config, tmp_path):
+    """Nothing lost, nothing wrong, exit codes right; what is repeated is at most one chunk a kill,
+    for a checkpoint is written after each."""
+    undisturbed = tmp_path / "undisturbed"
+    assert start(config, undisturbed, *LONGER).wait(timeout=900) == 0
+    workdir = tmp_path / "disturbed"
+    clock = random.Random(1)
+    waiting = [signal.SIGTERM, signal.SIGKILL] * 20
+    clock.shuffle(waiting)
+    sent, codes, trained = [], [], 0
+    while True:
+        log = tmp_path / "log"
+        with open(log, "w") as file:
+            process = start(config, workdir, *LONGER, log=file)
+            try:
+                code = process.wait(timeout=clock.uniform(3.0, 9.0) if waiting else 900)
+            except subprocess.TimeoutExpired:
+                process.send_signal(waiting[-1])
+                sent.append(waiting.pop())
+                code = process.wait(timeout=120)
+        codes.append(code)
+        told = re.search(r"([\d,]+) training steps", log.read_text())
+        words = [json.loads(path.read_text()) for path in workdir.glob("workers/*.json")]
+        for path in workdir.glob("workers/*.json"):
+            path.unlink()
+        trained += int(told[1].replace(",", "")) if told else sum(word["steps"] for word in words)
+        if code == 0:
+            break
+        assert code == (75 if sent[-1] == signal.SIGTERM else -signal.SIGKILL)
+    assert_same_science(workdir, undisturbed)
+    assert not list(workdir.glob("set_aside/*")) and not list(workdir.glob("checkpoints/*"))
+    repeated = trained - steps_of_records(workdir)
+    kills = sent.count(signal.SIGKILL)
+    print(
+        f"{sent.count(signal.SIGTERM)} SIGTERMs, {kills} SIGKILLs in {len(codes)} starts; "
+        f"{trained:,} steps trained, {repeated:,} of them again"
+    )
+    assert len(sent) == 40, "the study was over too soon"
+    assert repeated <= kills * 2 * 20  # lanes x eval_every

@@ -199,3 +199,47 @@ def test_a_task_is_tried_again_but_not_for_ever_and_in_a_fresh_process():
     from ib_bench.executors.ray import _TASK
 
     assert _TASK["max_calls"] == 1 and _TASK["max_retries"] == 3
+
+
+FORTY_EIGHT = (
+    "--config.data.length_distribution=('fixed','uniform','short_to_long')",
+    "--config.data.format=('acot','outcome')",
+    "--config.model.name=('lstm','gru')",
+    "--config.task.modulus=(2,3)",
+    "--config.data.padded_symbols=(3,)",
+    "--config.data.max_length=(3,4)",
+    "--config.out.checkpoint_minutes=0.05",
+)
+
+
+@pytest.mark.slow
+def test_forty_eight_cells_on_three_nodes_with_a_worker_and_a_node_killed(
+    make_cluster, config, tmp_path
+):
+    undisturbed, workdir, log = (tmp_path / name for name in ("undisturbed", "work", "log"))
+    assert start(config, undisturbed, *FORTY_EIGHT).wait(timeout=1800) == 0
+    cluster = make_cluster(3)
+
+    def num_done():
+        return len(list(workdir.glob("cells/*.json")))
+
+    started = time.monotonic()
+    with open(log, "w") as file:
+        driver = cluster.start(config, workdir, *FORTY_EIGHT, log=file)
+        wait_until(lambda: num_done() >= 10 and cluster.workers(), 600)
+        os.kill(cluster.workers()[0], signal.SIGKILL)
+        wait_until(lambda: num_done() >= 20 and cluster.workers(), 600)
+        kill_node(cluster.nodes[1])
+        assert driver.wait(timeout=1800) == 0, log.read_text()
+    seconds = time.monotonic() - started
+    assert num_done() == 48
+    assert_same_science(workdir, undisturbed)
+    assert not list(workdir.glob("failures/*"))
+    decided = re.findall(r"^[\d:]+ (\S+ .*): N=(\d+) \w+,", cluster.logs(), re.MULTILINE)
+    answered = re.findall(r"^[\d:]+ (\S+ .*): (?:N\* =|not learned)", cluster.logs(), re.MULTILINE)
+    twice = {label for label, size in decided if decided.count((label, size)) > 1}
+    print(
+        f"48 cells in {seconds:.0f} s; {len(answered) - len(set(answered))} answered twice, "
+        f"{len(twice)} with a size that was decided twice, of {len(set(decided))} sizes"
+    )
+    assert len(set(answered)) == 48
