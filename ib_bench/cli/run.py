@@ -2,9 +2,11 @@
 
 import dataclasses
 import logging
+import math
 import os
 import re
 import signal
+import time
 
 from absl import flags
 from ml_collections import config_flags
@@ -36,6 +38,7 @@ PROFILE = flags.DEFINE_string(
 
 EX_FAILED = 1  # some cells raised; the others are answered
 EX_TEMPFAIL = 75  # sysexits.h: try again later
+_MOST_SECONDS = 10.0  # between two looks at how far a cluster is
 
 logger = logging.getLogger("ib_bench.run")
 
@@ -160,7 +163,13 @@ def _run_on_ray(study, store, reporter, stop) -> list:
     from ib_bench.executors import ray
     from ib_bench.results.progress import read_progress
 
+    said = -math.inf
+
     def tell(num_tasks):
+        nonlocal said
+        if time.monotonic() - said < min(study.out.log_seconds, _MOST_SECONDS):
+            return  # in a bucket, looking costs requests
+        said = time.monotonic()
         progress = read_progress(store)
         left = progress.seconds_left
         reporter.tell(

@@ -107,7 +107,9 @@ def run_study(
                 if should_stop():
                     stop_file.parent.mkdir(parents=True, exist_ok=True)
                     stop_file.write_text("")
-                    ray.wait(list(under_way), num_returns=len(under_way), timeout=_STOP_SECONDS)
+                    if under_way:
+                        left = list(under_way)
+                        ray.wait(left, num_returns=len(left), timeout=_STOP_SECONDS)
                     raise Preempted
         finally:
             stop_file.unlink(missing_ok=True)
@@ -130,7 +132,7 @@ def _connect(address: str):
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         reason = str(error).strip().splitlines()
         raise ValueError(
             f"ray_address: no Ray cluster at {address!r} ({reason[0] if reason else error!r}); "

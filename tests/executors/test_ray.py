@@ -51,10 +51,10 @@ class Cluster:
                 start_new_session=True,
             )
 
-    def start(self, config, workdir, *flags, log=subprocess.DEVNULL):
+    def start(self, config, workdir, *flags, log=subprocess.DEVNULL, environment=TOKEN):
         """Starts a driver."""
         flags = ["--executor=ray", f"--ray_address={self.address}", *flags]
-        return start(config, workdir, *flags, environment=TOKEN, log=log)
+        return start(config, workdir, *flags, environment=TOKEN | environment, log=log)
 
     def workers(self):
         """Processes that work on a task."""
@@ -115,7 +115,7 @@ def test_the_answers_are_those_of_a_local_run_though_a_worker_and_a_node_are_kil
     cluster = make_cluster(2)
     workdir, log = tmp_path / "work", tmp_path / "log"
     with open(log, "w") as file:
-        driver = cluster.start(config, workdir, log=file)
+        driver = cluster.start(config, workdir, "--config.out.log_seconds=1", log=file)
         wait_until(lambda: list(workdir.glob("probes/*/*.json")) and cluster.workers())
         os.kill(cluster.workers()[0], signal.SIGKILL)
         kill_node(cluster.nodes[0])
@@ -142,8 +142,12 @@ def test_a_driver_that_is_told_to_stop_ends_with_75_and_goes_on(
     assert_same_science(tmp_path, undisturbed)
 
 
-def test_what_kills_its_worker_each_time_comes_to_an_end(make_cluster, config, tmp_path):
+def test_who_has_no_token_is_kept_out_and_what_kills_its_worker_each_time_comes_to_an_end(
+    make_cluster, config, tmp_path
+):
     cluster = make_cluster(1)
+    stranger = cluster.start(config, tmp_path, environment={"RAY_AUTH_TOKEN": "f" * 64})
+    assert stranger.wait(timeout=120) == 2
     driver = cluster.start(config, tmp_path, "--only=L=3 fixed")
     killed = set()
     while driver.poll() is None:
