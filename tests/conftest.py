@@ -3,10 +3,17 @@
 import pytest
 import started
 
-from ib_bench.training.devices import keep_compiled, use_every_core
+from ib_bench.training.devices import forget_compiled, keep_compiled, use_every_core
 
 use_every_core(2)
 keep_compiled("auto")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def let_go_of_programs():
+    """A process has room for so many compiled programs only."""
+    yield
+    forget_compiled()
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from ib_bench.search.cell import CellSearch
 from ib_bench.search.scheduler import Observer, Preempted, Scheduler, finish
 from ib_bench.specs import CellSpec, StudySpec
 from ib_bench.training import processes
+from ib_bench.training.devices import forget_compiled
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,11 @@ def _answer(unit, study, store, observe, should_stop, profile_dir) -> None:
     scheduler = Scheduler(
         unit.program, searches, store, study.lanes, study.out, observe, should_stop, profile_dir
     )
-    scheduler.run()
+    try:
+        scheduler.run()
+    finally:
+        del scheduler
+        forget_compiled()
 
 
 def is_answered(cell: CellSpec, study: StudySpec, store: Store) -> bool:

@@ -1,5 +1,6 @@
 """The only file that knows devices: which there are, how a function runs on all of them at once."""
 
+import gc
 import os
 from collections.abc import Callable
 from typing import Any
@@ -67,6 +68,16 @@ def keep_compiled(folder: str) -> None:
     if folder := cache_folder(folder):
         jax.config.update("jax_compilation_cache_dir", folder)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def forget_compiled() -> None:
+    """Lets go of compiled programs that nobody uses any more.
+
+    JAX would keep them, some 800 memory maps each on a CPU, and a process may have 65,530: a study
+    of eighty programs would end in a segmentation fault.
+    """
+    gc.collect()
+    jax.clear_caches()
 
 
 def choose_devices(num_devices: int = 0) -> list[jax.Device]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 
 import pytest
 
@@ -168,3 +169,16 @@ def test_a_run_that_has_fitted_its_data_ends_as_stalled(tiny_study, tmp_path):
         assert run_of_cut.steps - run_of_cut.best_step == 60
         assert run_of_cut.train_loss < 0.05
         assert run_of_cut.steps < run_of_full.steps == 600
+
+
+def num_maps():
+    return len(pathlib.Path("/proc/self/maps").read_text().splitlines())
+
+
+def test_a_process_does_not_fill_up_with_programs(tiny_study, tmp_path):
+    """Linux gives a process 65,530 memory maps, and a program of a CPU takes hundreds."""
+    counts = []
+    for hidden in range(4, 10):
+        run(tiny_study(model__hidden=(hidden,)), tmp_path)
+        counts.append(num_maps())
+    assert max(counts[1:]) - counts[0] < 500, counts
