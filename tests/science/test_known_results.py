@@ -101,18 +101,27 @@ def test_s3_takes_two_householder_factors_a_token(trained):
     assert max(beyond) < 0.5
 
 
-@pytest.mark.parametrize(
-    ("structure", "hidden", "steps", "threshold", "length"),
-    [("full", 32, 10_000, 1e-5, 500), ("block", 64, 20_000, 1e-7, 100)],
-)
-def test_bilinear_models_trained_up_to_10_work_far_beyond(
-    trained, structure, hidden, steps, threshold, length
-):
-    """arXiv 2505.21749, to 500 for both; of our block models only some runs come so far."""
-    model = {"name": "bilinear", "structure": structure, "hidden": hidden, "unit_state": True}
-    settings = {"format": "acot", "steps": steps, "rates": (1e-3, 3e-4)}
-    _, beyond = trained(Z5, model, (20, length), **settings, **{"optim.threshold": threshold})
+def test_full_transitions_trained_up_to_10_work_at_500(trained):
+    """arXiv 2505.21749: rescaled accuracy 1.00."""
+    model = {"name": "bilinear", "structure": "full", "hidden": 32, "unit_state": True}
+    settings = {"format": "acot", "steps": 10_000, "rates": (1e-3, 3e-4)}
+    _, beyond = trained(Z5, model, (20, 500), **settings, **{"optim.threshold": 1e-5})
     assert min(beyond) > 0.95
+
+
+def test_blocks_of_two_trained_up_to_10_work_at_500_for_most_seeds(trained, tmp_path):
+    """arXiv 2505.21749: 1.00. An angle that is off by a little adds up over 500 steps, and the loss
+    within the training lengths does not tell: so all seeds are looked at, not the best."""
+    model = {"name": "bilinear", "structure": "block", "hidden": 32, "unit_state": True}
+    seeds = {"grid.seeds": (10, 20, 30, 40)}
+    trained(Z5, model, (20, 500), steps=3000, rates=(1e-2,), **seeds)
+    store = Store(tmp_path)
+    (cell,) = store.cells()
+    (probe,) = store.probes(cell.cell_key)
+    beyond = [[(value - 0.2) / 0.8 for value in run.accuracy_at] for run in probe.runs]
+    print([[round(value, 3) for value in run] for run in beyond])
+    assert min(at_20 for at_20, _ in beyond) > 0.95
+    assert sum(at_500 > 0.95 for _, at_500 in beyond) >= 3
 
 
 @pytest.mark.parametrize("model", ["lstm", "dense_ssm"])
