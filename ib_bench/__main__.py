@@ -1,7 +1,10 @@
 """ib_bench COMMAND --flags, the same as python -m ib_bench COMMAND --flags."""
 
+import contextlib
 import importlib
+import os
 import sys
+import threading
 
 from absl import flags
 
@@ -23,6 +26,26 @@ A key of the config is set by --config.KEY=VALUE, for example --config.model.hid
 
 EX_USAGE = 2
 EX_IOERR = 74  # sysexits.h: input or output failed
+
+
+def start() -> None:
+    """The command line: runs a command and ends the process with its exit code.
+
+    By then all is written. Threads that still wait for something, as orbax's do for minutes where
+    a checkpoint could not be written, are not waited for.
+    """
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(bool(end.code))
+    others = set(threading.enumerate()) - {threading.main_thread()}
+    if any(not thread.daemon for thread in others):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -72,4 +95,4 @@ def _parse_flags(command: str, argv: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    start()

@@ -155,3 +155,22 @@ def test_sixteen_million_sequences_take_no_more_memory_than_a_thousand(tmp_path)
     small, large = peak_megabytes(1_000), peak_megabytes(16_000_000)
     assert small > 100  # megabytes
     assert abs(large - small) < 300
+
+
+LINGERING = """
+import sys, threading
+from ib_bench import __main__
+threading.Thread(target=threading.Event().wait).start()
+sys.argv = ["ib_bench", *sys.argv[1:]]
+__main__.start()
+"""
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["list"], 0), (["lisst"], 2)])
+def test_a_process_ends_though_a_thread_still_waits(arguments, code):
+    """As orbax's do after a checkpoint that could not be written."""
+    command = [sys.executable, "-c", LINGERING, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == code
+    assert ("modular_addition" in result.stdout) == (code == 0)
+    assert ("did you mean 'list'" in result.stderr) == (code == 2)
