@@ -63,6 +63,7 @@ def main(argv: list[str]) -> int:
     from ib_bench.configure import make_study
     from ib_bench.executors.worker import is_answered
     from ib_bench.search.scheduler import Preempted
+    from ib_bench.training import processes
 
     overrides = config_flags.get_override_values(flags.FLAGS["config"])
     study = make_study(CONFIG.value, overrides)
@@ -70,10 +71,10 @@ def main(argv: list[str]) -> int:
         study = _restricted(study, ONLY.value)
     everything, study = study, _shard_of(study, SHARD.value)
     start, run_study = {"local": (_start, _run), "ray": (_start_ray, _run_on_ray)}[EXECUTOR.value]
-    stop = _stop_on_signals()
     failed, code = [], 0
     with Reporter(study.out.log_seconds) as reporter:
         store, is_first = start(everything)
+        stop = _stop_on_signals()  # after `start`: with --multihost JAX sets a handler of its own
 
         def num_answered():
             return sum(is_answered(cell, study, store) for cell in study.cells)
@@ -89,6 +90,8 @@ def main(argv: list[str]) -> int:
         _show(study, reporter, failed)
     if code == EX_TEMPFAIL:
         print("stopped when asked to; the same command goes on from here")
+    if MULTIHOST.value:
+        processes.leave()
     return code
 
 

@@ -32,6 +32,12 @@ def initialize(address: str | None, num_processes: int | None, process_id: int |
         ) from None
 
 
+def leave() -> None:
+    """Parts from the other processes; waits until all of them have come to it."""
+    if count() > 1:
+        jax.distributed.shutdown()
+
+
 def count() -> int:
     return jax.process_count()
 
