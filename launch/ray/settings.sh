@@ -4,13 +4,5 @@
 export RAY_AUTH_TOKEN RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0
 PORT=${PORT:-6379}
 RAY=${RAY:-$(dirname "${BASH_SOURCE[0]}")/../../.venv/bin/ray}
-
-do_or_print() {
-  if [[ ${DRY_RUN:-0} == 1 ]]; then
-    printf '+'
-    printf ' %q' "$@"
-    printf '\n'
-  else
-    "$@"
-  fi
-}
+# shellcheck source=launch/dry_run.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../dry_run.sh"

@@ -5,6 +5,7 @@
 # FLAGS are flags of ib_bench run, for example FLAGS=--platform=gpu.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source launch/dry_run.sh
 : "${CONFIG:?set CONFIG to a preset, for example configs/paper/table3.py}"
 : "${WORKDIR:?set WORKDIR to a folder that all nodes share}"
 TASKS=${TASKS:-8}
@@ -12,10 +13,4 @@ read -ra flags <<<"${FLAGS:-}"
 
 command=(sbatch --array="0-$((TASKS - 1))" --export=ALL "$@"
   launch/slurm/array.sbatch ${flags[@]+"${flags[@]}"})
-if [[ ${DRY_RUN:-0} == 1 ]]; then
-  printf '+'
-  printf ' %q' "${command[@]}"
-  printf '\n'
-else
-  exec "${command[@]}"
-fi
+do_or_print "${command[@]}"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by the scripts of this folder: what they need to know, and how they run a command.
+# Sourced by the scripts of this folder: what they need to know.
 # Set these in the environment, or in a file that SETTINGS names.
 
 # shellcheck disable=SC1090
@@ -24,16 +24,8 @@ CODE=$WORKDIR/launch/code.tar.gz          # the repository, as run.sh packed it
   exit 2
 }
 
-# Prints a command where DRY_RUN=1, and runs it otherwise.
-do_or_print() {
-  if [[ ${DRY_RUN:-0} == 1 ]]; then
-    printf '+'
-    printf ' %q' "$@"
-    printf '\n'
-  else
-    "$@"
-  fi
-}
+# shellcheck source=launch/dry_run.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../dry_run.sh"
 
 tpus() { gcloud compute tpus queued-resources "$@" --project="$PROJECT" --zone="$ZONE"; }
 

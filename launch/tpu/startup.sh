@@ -44,7 +44,7 @@ main() {
     case $code in
       0) mark 'done' "all cells answered"; delete_this_vm; return 0 ;;
       75) continue ;;  # asked to stop, not by a failure: go on from the checkpoint
-      2) fast=$MOST_FAST; break ;;  # a flag or a key that no further try makes right
+      2) break ;;  # a flag or a key that no further try makes right
     esac
     echo "ib_bench ended with $code after $((SECONDS - started)) s"
     # 1: the same cells would raise again.
