@@ -8,12 +8,8 @@ every round; the cluster is a head and two nodes of one core each on this machin
 compared: all ways give the same.
 """
 
-import contextlib
 import os
 import pathlib
-import shutil
-import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -24,6 +20,7 @@ from collections.abc import Sequence
 from absl import app, flags
 from rich.console import Console
 
+from benchmarks.cluster import Cluster
 from benchmarks.layouts import EXECUTORS
 from benchmarks.output import describe_machine, print_rows, write_json
 
@@ -85,43 +82,6 @@ def timed(config: pathlib.Path, *more: str) -> tuple[float, dict, int]:
         return seconds, answers(workdir), steps
 
 
-@contextlib.contextmanager
-def cluster(num_nodes: int):
-    """Starts a head and nodes of one core with launch/ray; yields the address."""
-    launch = pathlib.Path(__file__).parents[1] / "launch" / "ray"
-    folder = tempfile.mkdtemp(prefix="ray")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": os.urandom(32).hex()}
-    environment = os.environ | {
-        "PORT": str(port),
-        "RAY": str(pathlib.Path(sys.executable).with_name("ray")),
-    }
-
-    def start(script, *arguments):
-        return subprocess.Popen(
-            ["bash", str(launch / script), *arguments, "--block"],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    nodes = [start("head.sh", f"--temp-dir={folder}", "--node-ip-address=127.0.0.1")]
-    try:
-        time.sleep(15)
-        nodes += [start("worker.sh", "127.0.0.1", "--num-cpus=1") for _ in range(num_nodes)]
-        time.sleep(15)
-        yield f"127.0.0.1:{port}"
-    finally:
-        for node in nodes:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(node.pid, signal.SIGKILL)
-            node.wait()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def compare(ways: dict[str, list[str]], config: pathlib.Path, rounds: int) -> list[dict]:
     """Measures every way in turn; the first is what the others are compared with."""
     seconds, steps, expected = {name: [] for name in ways}, {}, None
@@ -155,10 +115,14 @@ def main(argv: Sequence[str]) -> None:
         tiny.write_text(TINY.format(cells=CELLS.value, **SMALL))
         longer.write_text(TINY.format(**LONGER))
         if "executor" in PARTS.value:
-            with cluster(2) as address:
+            with Cluster(2) as cluster:
+                os.environ |= cluster.token
                 ways = {
                     "local, two devices": ["--config.lanes.devices=2"],
-                    "ray, two nodes of one": ["--executor=ray", f"--ray_address={address}"],
+                    "ray, two nodes of one": [
+                        "--executor=ray",
+                        f"--ray_address={cluster.address}",
+                    ],
                 }
                 rows += compare(ways, tiny, ROUNDS.value)
         if "checkpoint" in PARTS.value:

@@ -1,105 +1,32 @@
 """A study on a Ray cluster: one head, several nodes, all on this machine."""
 
+import contextlib
 import os
-import pathlib
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 
 import pytest
 from started import answers, assert_same_science, start
 
+from benchmarks.cluster import Cluster, kill_node
 from ib_bench.results import Store
 
 pytest.importorskip("ray")
 
-LAUNCH = pathlib.Path(__file__).parents[2] / "launch" / "ray"
-TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
-
-
-class Cluster:
-    """A head that works on nothing and nodes of one core, started as a user starts them."""
-
-    def __init__(self, num_nodes):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ray"))  # short: sockets lie in it
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.address = f"127.0.0.1:{port}"
-        ray = pathlib.Path(sys.executable).with_name("ray")
-        self._environment = os.environ | TOKEN | {"PORT": str(port), "RAY": str(ray)}
-        self.head = self._start(
-            "head.sh", f"--temp-dir={self.folder}", "--node-ip-address=127.0.0.1"
-        )
-        wait_until(lambda: list(self.folder.glob("session_2*/sockets/raylet")))
-        self.nodes = [
-            self._start("worker.sh", "127.0.0.1", "--num-cpus=1") for _ in range(num_nodes)
-        ]
-
-    def _start(self, script, *arguments):
-        with open(self.folder / "log", "a") as log:
-            return subprocess.Popen(
-                ["bash", str(LAUNCH / script), *arguments, "--block"],
-                env=self._environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def start(self, config, workdir, *flags, log=subprocess.DEVNULL, environment=TOKEN):
-        """Starts a driver."""
-        flags = ["--executor=ray", f"--ray_address={self.address}", *flags]
-        return start(config, workdir, *flags, environment=TOKEN | environment, log=log)
-
-    def workers(self):
-        """Processes that work on a task."""
-        found = []
-        for folder in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                title = (folder / "cmdline").read_bytes()
-                if b"ray::_work" in title and str(self.folder) in os.readlink(folder / "fd/1"):
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-        return found
-
-    def logs(self):
-        """What all workers said."""
-        return "".join(
-            path.read_text() for path in self.folder.glob("session_2*/logs/worker-*.err")
-        )
-
-    def close(self):
-        for process in (*self.nodes, self.head):
-            kill_node(process)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def kill_node(process):
-    """Kills all processes of a node at once, as a machine that vanishes."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
-
 
 @pytest.fixture
 def make_cluster():
-    clusters = []
+    with contextlib.ExitStack() as clusters:
+        yield lambda num_nodes: clusters.enter_context(Cluster(num_nodes))
 
-    def make(num_nodes):
-        clusters.append(Cluster(num_nodes))
-        return clusters[-1]
 
-    yield make
-    for cluster in clusters:
-        cluster.close()
+def start_on(cluster, config, workdir, *flags, log=subprocess.DEVNULL, environment=None):
+    """Starts a driver."""
+    flags = ["--executor=ray", f"--ray_address={cluster.address}", *flags]
+    return start(config, workdir, *flags, environment=cluster.token | (environment or {}), log=log)
 
 
 def wait_until(condition, seconds=180):
@@ -115,7 +42,7 @@ def test_the_answers_are_those_of_a_local_run_though_a_worker_and_a_node_are_kil
     cluster = make_cluster(2)
     workdir, log = tmp_path / "work", tmp_path / "log"
     with open(log, "w") as file:
-        driver = cluster.start(config, workdir, "--config.out.log_seconds=1", log=file)
+        driver = start_on(cluster, config, workdir, "--config.out.log_seconds=1", log=file)
         wait_until(lambda: list(workdir.glob("probes/*/*.json")) and cluster.workers())
         os.kill(cluster.workers()[0], signal.SIGKILL)
         kill_node(cluster.nodes[0])
@@ -132,13 +59,13 @@ def test_a_driver_that_is_told_to_stop_ends_with_75_and_goes_on(
     make_cluster, config, undisturbed, tmp_path
 ):
     cluster = make_cluster(1)
-    driver = cluster.start(config, tmp_path)
+    driver = start_on(cluster, config, tmp_path)
     wait_until(lambda: list(tmp_path.glob("probes/*/*.json")))
     driver.terminate()
     assert driver.wait(timeout=180) == os.EX_TEMPFAIL
     assert len(answers(tmp_path)) < 4
     assert list(tmp_path.glob("checkpoints/*"))
-    assert cluster.start(config, tmp_path).wait(timeout=300) == 0
+    assert start_on(cluster, config, tmp_path).wait(timeout=300) == 0
     assert_same_science(tmp_path, undisturbed)
 
 
@@ -146,9 +73,9 @@ def test_who_has_no_token_is_kept_out_and_what_kills_its_worker_each_time_comes_
     make_cluster, config, tmp_path
 ):
     cluster = make_cluster(1)
-    stranger = cluster.start(config, tmp_path, environment={"RAY_AUTH_TOKEN": "f" * 64})
+    stranger = start_on(cluster, config, tmp_path, environment={"RAY_AUTH_TOKEN": "f" * 64})
     assert stranger.wait(timeout=120) == 2
-    driver = cluster.start(config, tmp_path, "--only=L=3 fixed")
+    driver = start_on(cluster, config, tmp_path, "--only=L=3 fixed")
     killed = set()
     while driver.poll() is None:
         for worker in cluster.workers():
@@ -229,7 +156,7 @@ def test_forty_eight_cells_on_three_nodes_with_a_worker_and_a_node_killed(
 
     started = time.monotonic()
     with open(log, "w") as file:
-        driver = cluster.start(config, workdir, *FORTY_EIGHT, log=file)
+        driver = start_on(cluster, config, workdir, *FORTY_EIGHT, log=file)
         wait_until(lambda: num_done() >= 10 and cluster.workers(), 600)
         os.kill(cluster.workers()[0], signal.SIGKILL)
         wait_until(lambda: num_done() >= 20 and cluster.workers(), 600)
