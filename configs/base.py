@@ -21,6 +21,8 @@ def get_config() -> ConfigDict:
     config.task.symbols = (5,)  # random_machine: symbols
     config.task.seed = (0,)  # random_machine: which machine
     config.task.factors = ("modular_addition(2)", "modular_addition(3)")  # product: of which tasks
+    config.task.path = ("",)  # words: a CSV with the columns input and target, ids by spaces
+    config.task.claims = ("",)  # words: the task that it must agree with; "" takes what it shows
 
     config.data = ConfigDict()
     config.data.max_length = (5,)  # L: lengths are 2..L, or L alone for `fixed`; 2 to 64

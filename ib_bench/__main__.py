@@ -74,6 +74,7 @@ def main(argv: list[str] | None = None) -> None:
 def _parse_flags(command: str, argv: list[str]) -> list[str]:
     """Parses absl flags; a config may be named by its preset."""
     from ib_bench.cli.presets import find_config
+    from ib_bench.cli.study import is_own_key
 
     arguments = []
     words = iter(argv[2:])
@@ -82,7 +83,10 @@ def _parse_flags(command: str, argv: list[str]) -> list[str]:
         if name == "config" and word.startswith("-"):
             value = value if equals else next(words, "")
             word = f"--config={find_config(value)}"
+        elif is_own_key(name) and equals:
+            word = f"--own_key={name.removeprefix('config.')}={value}"
         arguments.append(word)
+    sys.argv[:] = [argv[0], *arguments]  # config_flags looks for its own in here
     try:
         return flags.FLAGS([f"ib_bench {command}", *arguments])
     except (AttributeError, KeyError) as error:

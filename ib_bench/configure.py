@@ -15,8 +15,9 @@ from ml_collections import ConfigDict
 from ib_bench import data
 from ib_bench.checks import check_range
 from ib_bench.configs import base
-from ib_bench.lookup import check_name, lookup, nearest
+from ib_bench.lookup import check_name, nearest
 from ib_bench.models import make_model, settings_of
+from ib_bench.own import is_own, source_of
 from ib_bench.search.policy import POLICIES
 from ib_bench.specs import (
     CellSpec,
@@ -29,7 +30,7 @@ from ib_bench.specs import (
     SearchSpec,
     StudySpec,
 )
-from ib_bench.tasks import TASKS, make_task, parameters_of
+from ib_bench.tasks import make_task, parameters_of
 
 _SPANS = {"task", "data", "model"}  # groups whose tuples span cells
 _NEVER_SPAN = {
@@ -49,12 +50,13 @@ def make_study(config: ConfigDict, overrides: Mapping[str, Any] | None = None) -
 
     Args:
       config: as `configs/base.py` lays it out.
-      overrides: dotted keys that were set on the command line; they win over `config.sweep`.
+      overrides: values by dotted key, as from the command line; they win over `config.sweep`. The
+        groups `model` and `task` may get keys that a maker of the user's own reads.
 
     Raises:
       ValueError: one line that names the key, the value and the fix.
     """
-    values = _flat(config)
+    values = _flat(config) | dict(overrides or {})
     _check_keys(values)
     search = _make_group(SearchSpec, "search", values)
     _check_search(search)
@@ -95,8 +97,12 @@ def _flat(config: ConfigDict) -> dict[str, Any]:
 def _check_keys(values: dict[str, Any]) -> None:
     """Compares keys and types with `configs/base.py`, the one place where keys are declared."""
     known = _flat(base.get_config())
+    own = _groups_of_own(values)
     for where, keys in [("config", values), *(("sweep", entry) for entry in values["sweep"])]:
         for key, value in keys.items():
+            if key not in known and key.split(".")[0] in own:
+                _check_own_key(key, value)
+                continue
             if key not in known:
                 raise ValueError(f"{where}.{key}: unknown key{nearest(key, known)}")
             spans = _may_span(key)
@@ -108,6 +114,28 @@ def _check_keys(values: dict[str, Any]) -> None:
                     )
     for key in known.keys() - values.keys():
         raise ValueError(f"config.{key}: missing; start the config from configs/base.py")
+
+
+def _groups_of_own(values: dict[str, Any]) -> set[str]:
+    """Returns which of "model" and "task" name a user's function somewhere in the study."""
+    return {
+        group
+        for group in ("model", "task")
+        for entry in (values, *values["sweep"])
+        for name in _options(entry.get(f"{group}.name", ()))
+        if isinstance(name, str) and is_own(name)
+    }
+
+
+def _check_own_key(key: str, value: Any) -> None:
+    name = key.partition(".")[2]
+    if not name.isidentifier() or name in ("name", "source"):
+        raise ValueError(f"config.{key}: {name!r} cannot be a key; choose another word")
+    for item in _options(value):
+        if not isinstance(item, bool | int | float | str):
+            raise ValueError(
+                f"config.{key}: {item!r} is a {type(item).__name__}; use numbers, truths or texts"
+            )
 
 
 def _has_type(value: Any, kind: type) -> bool:
@@ -179,22 +207,43 @@ def _make_cell(values: dict[str, Any], optim: OptimSpec, grid: GridSpec) -> Cell
         padded_symbols=_round_up(task.num_symbols, padded_symbols),
         padded_states=_round_up(task.num_states, padded_symbols),
     )
-    name = values["model.name"]
-    settings = tuple((key, values[f"model.{key}"]) for key in settings_of(name))
-    for key, value in settings:
-        if type(value) is int:  # names are checked by the model
-            check_range(f"model.{key}", value, 0 if key in _MAY_BE_ZERO else 1, 65536)
-    cell = CellSpec(task.name, data_spec, ModelSpec(name, settings), optim, grid)
+    model = _make_model_spec(values)
+    cell = CellSpec(task.name, data_spec, model, optim, grid)
     make_model(  # raises where settings do not fit each other
-        name, num_inputs=1, num_outputs=1, max_positions=1, **dict(settings)
+        model.name, num_inputs=1, num_outputs=1, max_positions=1, **dict(model.settings)
     )
     return cell
+
+
+def _make_model_spec(values: dict[str, Any]) -> ModelSpec:
+    name = values["model.name"]
+    given = {
+        key.partition(".")[2]: value
+        for key, value in values.items()
+        if key.startswith("model.") and key != "model.name"
+    }
+    settings = settings_of(name, given)
+    declared = base.get_config().model
+    for key, value in settings.items():
+        if type(value) is int and key in declared:  # names are checked by the model
+            check_range(f"model.{key}", value, 0 if key in _MAY_BE_ZERO else 1, 65536)
+    for key, value in settings.items():  # a maker's own default may be anything
+        if not isinstance(value, bool | int | float | str | None):
+            raise ValueError(
+                f"model.{key}: {value!r} cannot be written to a record; use numbers, truths or "
+                "texts as defaults"
+            )
+    if not is_own(name):
+        return ModelSpec(name, tuple(settings.items()))
+    usual = {key: options[0] for key, options in declared.items()}
+    shown = tuple(key for key, value in settings.items() if value != usual.get(key))
+    return ModelSpec(name, tuple(settings.items()), source_of(name, "model.name"), shown)
 
 
 def _task_text(values: dict[str, Any]) -> str:
     """Writes the task of these values as `make_task` reads it."""
     name = values["task.name"]
-    maker = lookup(TASKS, name, "task.name")
+    parameters = parameters_of(name)
     if name == "product":
         for factor in values["task.factors"]:
             if not isinstance(factor, str):
@@ -202,7 +251,13 @@ def _task_text(values: dict[str, Any]) -> str:
                     f"task.factors: {factor!r} is no task; use texts such as 'dihedral(3)'"
                 )
         return f"product({','.join(values['task.factors'])})"
-    return f"{name}({','.join(str(values[f'task.{key}']) for key in parameters_of(maker))})"
+    arguments = [values.get(f"task.{key}", one.default) for key, one in parameters.items()]
+    for key, value in zip(parameters, arguments, strict=True):
+        if value is parameters[key].empty:
+            raise ValueError(f"task.{key}: {name} needs it and it has no value; set it")
+        if is_own(name) and type(value) is not int:
+            raise ValueError(f"task.{key}: {value!r} is no whole number; {name} takes those alone")
+    return f"{name}({','.join(map(repr, arguments))})"
 
 
 def _evaluation_lengths(values: dict[str, Any], length: int) -> tuple[int, ...]:

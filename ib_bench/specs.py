@@ -32,10 +32,19 @@ class DataSpec:
 class ModelSpec:
     name: str
     settings: tuple[tuple[str, Any], ...]  # what the model's maker takes, in its own order
+    source: str = ""  # of a user's maker: 12 hex digits over its text
+    # Which settings a person wants to see; None: all.
+    shown: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
 
     @property
     def label(self) -> str:
-        return "-".join([self.name, *(str(value) for _, value in self.settings)])
+        keys = dict(self.settings) if self.shown is None else self.shown
+        return "-".join([self.name, *(str(value) for key, value in self.settings if key in keys)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The model as records hold it."""
+        source = {"source": self.source} if self.source else {}
+        return {"name": self.name, **source, **dict(self.settings)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +142,11 @@ class ProgramSpec:
     @property
     def key(self) -> str:
         """Names the program in file names."""
-        return f"{self.model.label}_{self.format}_{_digest(dataclasses.asdict(self))}"
+        content, model = dataclasses.asdict(self), self.model
+        content["model"] = {"name": model.name, "settings": model.settings}
+        if model.source:
+            content["model"]["source"] = model.source
+        return f"{_file_name(self.model.label)}_{self.format}_{_digest(content)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,8 +208,8 @@ class CellSpec:
 
     def as_dict(self) -> dict:
         """The canonical spec that records hold: plain JSON, nothing left out."""
-        model = {"name": self.model.name, **dict(self.model.settings)}
-        canonical = dataclasses.asdict(self) | {"model": model, "table": self.automaton.table_hash}
+        canonical = dataclasses.asdict(self)
+        canonical |= {"model": self.model.as_dict(), "table": self.automaton.table_hash}
         return json.loads(json.dumps(canonical))
 
     @property
@@ -212,8 +225,7 @@ class CellSpec:
     @property
     def key(self) -> str:
         """Readable prefix and a hash of (protocol version, canonical spec): a file name."""
-        prefix = re.sub(r"[^A-Za-z0-9.=-]+", "_", self.label)[:100]
-        return f"{prefix}_{_digest([PROTOCOL_VERSION, self.as_dict()])}"
+        return f"{_file_name(self.label)}_{_digest([PROTOCOL_VERSION, self.as_dict()])}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,6 +246,10 @@ class StudySpec:
 def max_size(cell: CellSpec, search: SearchSpec) -> int:
     """Returns N_max: at most what the budget can visit once and what is left for training."""
     return min(search.max_size, cell.optim.steps * cell.optim.batch_size, cell.split.num_train)
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.=-]+", "_", label)[:100]
 
 
 def _digest(content: Any) -> str:

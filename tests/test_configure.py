@@ -12,6 +12,8 @@ from ib_bench.configs.paper import figure7, table3
 
 from ib_bench.configure import make_study
 
+WORDS = str(pathlib.Path(__file__).parent / "tasks" / "s3_words.csv")
+OTHER_WORDS = WORDS.replace("/tasks/", "/tasks/../tasks/")  # another text is another task
 CONFIGS = pathlib.Path(base.__file__).parent
 FILES = [path for path in sorted(CONFIGS.rglob("*.py")) if path.stem not in ("__init__", "base")]
 
@@ -229,6 +231,11 @@ OTHER = {
     "task.seed": ((1,), {"task__name": ("random_machine",)}),
     "task.factors": (("dihedral(3)",), {"task__name": ("product",)}),
     "task.variables": ((1,), {"task__name": ("register_machine",)}),
+    "task.path": ((WORDS,), {"task__name": ("words",), "task__path": (OTHER_WORDS,)}),
+    "task.claims": (
+        ("permutation_composition(3)",),
+        {"task__name": ("words",), "task__path": (WORDS,)},
+    ),
     "data.max_length": ((6,), {}),
     "data.length_distribution": (("fixed",), {}),
     "data.format": (("cot",), {}),

@@ -9,11 +9,9 @@ import signal
 import time
 
 from absl import flags
-from ml_collections import config_flags
 
-CONFIG = config_flags.DEFINE_config_file(
-    "config", None, "a file of configs/, or the name of one: quick", lock_config=True
-)
+from ib_bench.cli.study import read_study
+
 WORKDIR = flags.DEFINE_string("workdir", None, "where results are written; made where missing")
 ONLY = flags.DEFINE_string("only", None, "only cells whose label matches this regular expression")
 SHARD = flags.DEFINE_string("shard", "0/1", "i/n: only share i of n of the cells, 0 <= i < n")
@@ -51,8 +49,6 @@ def main(argv: list[str]) -> int:
     """
     if len(argv) > 1:
         raise ValueError(f"run: unexpected argument {argv[1]!r}; options are written --name=value")
-    if CONFIG.value is None:
-        raise ValueError("config: missing; name a file, for example --config=configs/quick.py")
     if not WORKDIR.value:
         raise ValueError("workdir: missing; name a folder, for example --workdir=results/quick")
 
@@ -60,13 +56,11 @@ def main(argv: list[str]) -> int:
         raise ValueError("multihost: not with --executor=ray, whose tasks are apart; drop one")
 
     from ib_bench.cli.progress import Reporter
-    from ib_bench.configure import make_study
     from ib_bench.executors.worker import is_answered
     from ib_bench.search.scheduler import Preempted
     from ib_bench.training import processes
 
-    overrides = config_flags.get_override_values(flags.FLAGS["config"])
-    study = make_study(CONFIG.value, overrides)
+    study = read_study()
     if ONLY.value:
         study = _restricted(study, ONLY.value)
     everything, study = study, _shard_of(study, SHARD.value)

@@ -6,7 +6,7 @@ signature names, and returns a flax.linen module.
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -20,8 +20,10 @@ from ib_bench.models.gru import make_gru
 from ib_bench.models.looped_transformer import make_looped_transformer
 from ib_bench.models.lstm import make_lstm
 from ib_bench.models.mamba import make_mamba
+from ib_bench.models.own import as_functions, call_maker
 from ib_bench.models.rnn import make_rnn
 from ib_bench.models.transformer import make_transformer
+from ib_bench.own import is_own, load
 
 MODELS = {
     "bilinear": make_bilinear,
@@ -46,14 +48,32 @@ class Model(NamedTuple):
     apply: Callable[[Any, jax.Array], jax.Array]  # (params, tokens int32[B, T]) -> logits[B, T, V]
 
 
-def settings_of(name: str) -> tuple[str, ...]:
-    """Returns the keys of `config.model` that this model reads, beside its name.
+def settings_of(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the keys of `config.model` that a model reads, beside its name, with their values.
+
+    Args:
+      name: a key of `MODELS`, or a user's maker, "my_package.my_file:make_model".
+      values: what `config.model` holds. A user's maker that takes any key, by **, is given all of
+        them; for a key that is not in here its own default counts.
 
     Raises:
-      ValueError: the model is unknown.
+      ValueError: the model is unknown, or its maker needs a key that has no value.
     """
-    maker = lookup(MODELS, name, "model.name")
-    return tuple(key for key in inspect.signature(maker).parameters if key not in _SIZES)
+    settings, takes_any = {}, False
+    for key, parameter in inspect.signature(_maker(name)).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            takes_any = True
+        elif key in values:
+            settings[key] = values[key]
+        elif key not in _SIZES and key != "name":
+            settings[key] = parameter.default
+            if parameter.default is parameter.empty:
+                raise ValueError(
+                    f"model.{key}: {name} needs it and it has no value; set --config.model.{key}"
+                )
+    if takes_any:
+        settings |= {key: value for key, value in values.items() if key not in settings}
+    return {key: value for key, value in settings.items() if key not in (*_SIZES, "name")}
 
 
 def make_model(
@@ -68,7 +88,7 @@ def make_model(
     """Builds a model.
 
     Args:
-      name: a key of `MODELS`.
+      name: a key of `MODELS`, or a user's maker, "my_package.my_file:make_model".
       num_inputs: size of the input vocabulary.
       num_outputs: how many states the logits range over.
       max_positions: the longest sequence it will ever be asked to read.
@@ -79,7 +99,7 @@ def make_model(
     Raises:
       ValueError: an unknown name, or a setting out of range.
     """
-    maker = lookup(MODELS, name, "model.name")
+    maker = _maker(name)
     sizes = {
         "num_inputs": num_inputs,
         "num_outputs": num_outputs,
@@ -87,16 +107,24 @@ def make_model(
         "trained_positions": trained_positions,
     }
     named = inspect.signature(maker).parameters
-    module = maker(**{key: size for key, size in sizes.items() if key in named}, **settings)
+    if is_own(name):  # they are told the three sizes, asked for or not
+        named = {*_SIZES[:3], *named}
+    given = {key: size for key, size in sizes.items() if key in named} | settings
+    made = call_maker(maker, name, given) if is_own(name) else maker(**given)
+    init, apply_fn = as_functions(made, name)
 
     def apply(params, tokens_BT):
         if tokens_BT.shape[1] > max_positions:
             raise ValueError(
                 f"model {name}: {tokens_BT.shape[1]} positions exceed max_positions={max_positions}"
             )
-        return module.apply({"params": params}, tokens_BT)
+        return apply_fn(params, tokens_BT)
 
-    return Model(init=lambda key, tokens_BT: module.init(key, tokens_BT)["params"], apply=apply)
+    return Model(init=init, apply=apply)
+
+
+def _maker(name: str) -> Callable:
+    return load(name, "model.name") if is_own(name) else lookup(MODELS, name, "model.name")
 
 
 def num_parameters(model: Model) -> int:

@@ -5,6 +5,7 @@ import functools
 import inspect
 
 from ib_bench.lookup import lookup
+from ib_bench.own import is_own, load
 from ib_bench.tasks.automaton import Automaton
 from ib_bench.tasks.groups import (
     MAX_MODULUS,
@@ -21,8 +22,17 @@ from ib_bench.tasks.machines import (
     random_machine,
     register_machine,
 )
+from ib_bench.tasks.own import check_words, group_of, make_own, words
 
-__all__ = ["MAX_MODULUS", "TASKS", "Automaton", "make_task", "parameters_of"]
+__all__ = [
+    "MAX_MODULUS",
+    "TASKS",
+    "Automaton",
+    "check_words",
+    "group_of",
+    "make_task",
+    "parameters_of",
+]
 
 TASKS = {
     "alternating_group": alternating_group,
@@ -35,21 +45,35 @@ TASKS = {
     "random_machine": random_machine,
     "register_machine": register_machine,
     "swaps": swaps,
+    "words": words,
 }
 
 
-def parameters_of(maker) -> tuple[str, ...]:
-    """Returns the names of a maker's parameters: the keys of `config.task` that it reads."""
-    return tuple(inspect.signature(maker).parameters)
+def parameters_of(name: str) -> dict[str, inspect.Parameter]:
+    """Returns the parameters of a task: the keys of `config.task` that it reads.
+
+    Args:
+      name: a key of `TASKS`, or a user's maker, "my_package.my_file:make".
+    """
+    maker = load(name, "task.name") if is_own(name) else lookup(TASKS, name, "task.name")
+    return dict(inspect.signature(maker).parameters)
 
 
-@functools.lru_cache(maxsize=64)
 def make_task(text: str) -> Automaton:
     """Builds a task from how it is written: "modular_addition(5)", "product(dihedral(4),...)".
+
+    A user's maker is written "my_package.my_file:make(3)".
 
     Raises:
       ValueError: the text is no such call, the name is unknown, or an argument is out of range.
     """
+    if is_own(text.partition("(")[0]):
+        return make_own(text)
+    return _make_known(text)
+
+
+@functools.lru_cache(maxsize=64)
+def _make_known(text: str) -> Automaton:
     try:
         call = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
@@ -74,18 +98,18 @@ def _build(call: ast.expr | None, text: str) -> Automaton:
         for item in value if isinstance(value, tuple) else (value,):
             if not isinstance(item, kind):
                 shown = item.name if isinstance(item, Automaton) else item
-                needed = "whole number" if kind is int else "task"
+                needed = {int: "whole number", str: "text"}.get(kind, "task")
                 raise ValueError(f"task.{key}: {shown} is no {needed}; {usage}")
     return maker(*arguments, **named)
 
 
-def _argument(value: ast.expr, text: str) -> int | Automaton:
+def _argument(value: ast.expr, text: str) -> int | str | Automaton:
     if isinstance(value, ast.Call):
         return _build(value, text)
     try:
-        number = ast.literal_eval(value)
+        constant = ast.literal_eval(value)
     except (TypeError, ValueError):
-        number = None
-    if type(number) is int:
-        return number
+        constant = None
+    if type(constant) in (int, str):
+        return constant
     raise ValueError(f"task: {text!r}: arguments are whole numbers or tasks")

@@ -27,7 +27,7 @@ def permutation_composition(k: int) -> Automaton:
     """S_k: s_n = x_n o ... o x_1, a symbol for each of the k! permutations (paper, section 2)."""
     _check_permuted(k)
     permutations = np.array(list(itertools.permutations(range(k))))
-    return _permutation_group(f"permutation_composition({k})", permutations)
+    return permutation_group(f"permutation_composition({k})", permutations)
 
 
 def swaps(k: int) -> Automaton:
@@ -53,7 +53,7 @@ def alternating_group(k: int) -> Automaton:
     permutations = np.array(list(itertools.permutations(range(k))))
     left, right = np.triu_indices(k, 1)
     inversions = (permutations[:, left] > permutations[:, right]).sum(1)
-    return _permutation_group(f"alternating_group({k})", permutations[inversions % 2 == 0])
+    return permutation_group(f"alternating_group({k})", permutations[inversions % 2 == 0])
 
 
 def dihedral(k: int) -> Automaton:
@@ -74,7 +74,7 @@ def _check_permuted(k: int, smallest: int = 2) -> None:
         )
 
 
-def _permutation_group(name: str, permutations: np.ndarray) -> Automaton:
+def permutation_group(name: str, permutations: np.ndarray) -> Automaton:
     """The group of these permutations (int[num_elements, k], sorted, closed under composition)."""
     k = permutations.shape[1]
     place = k ** np.arange(k)[::-1]

@@ -40,6 +40,10 @@ def ib_bench(*arguments):
             ["run", "--config=quick", "--workdir=W", "--config.model.name=lsmt"],
             ["'lsmt'", "did you mean 'lstm'"],
         ),
+        (
+            ["run", "--config=quick", "--workdir=W", "--config.model.hiden=3"],
+            ["config.model.hiden: unknown key; did you mean 'model.hidden'"],
+        ),
         (["run", "--config=quick", "--workdir=W", "--only=gru"], ["only: 'gru'", "labels look"]),
         (["report", "--workdir=W"], ["holds no finished cells"]),
     ],
@@ -54,7 +58,7 @@ def test_one_line_says_what_is_wrong(arguments, told, tmp_path):
 
 # What is wrong in flags is found before JAX is imported; one process tries them all.
 MALFORMED = [
-    (["run", "--config=quick", "--config.model.hiden=3"], ["unknown key 'hiden'", '"hidden"']),
+    (["run", "--config=quick", "--config.optim.stps=3"], ["unknown key 'stps'", '"steps"']),
     (["run", "--config=quick", "--config.optim.steps=many"], ["config.optim.steps=many"]),
     (["run", "--config=quick", "--config.optim.steps=2.5"], ["config.optim.steps=2.5"]),
     (["run", "--config=quick", "--config.search.confirm=maybe"], ["config.search.confirm=maybe"]),

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from ib_bench.configs import base
 from quick_models import quick_jit, random_params
 
 from ib_bench.models import MODELS, Model, make_model, num_parameters, settings_of
@@ -306,7 +307,8 @@ def test_every_model_has_its_lines_in_these_tables():
 @every_model
 def test_settings_are_the_keys_that_the_maker_names(name):
     one = VARIANTS[name]
-    assert set(settings_of(one.name)) == one.settings.keys()
+    declared = {key: options[0] for key, options in base.get_config().model.items()}
+    assert settings_of(one.name, declared).keys() == one.settings.keys()
 
 
 # --- outputs ------------------------------------------------------------------------------------
@@ -533,7 +535,7 @@ def test_more_positions_than_the_model_was_built_for_are_refused(name):
 def test_an_unknown_model_is_refused_with_the_nearest_name():
     message = "model.name: 'lstn' is unknown; did you mean 'lstm'\\? \\(valid: bilinear, "
     with pytest.raises(ValueError, match=message):
-        settings_of("lstn")
+        settings_of("lstn", {})
     with pytest.raises(ValueError, match=message):
         make_model("lstn", num_inputs=2, num_outputs=2, max_positions=2, hidden=2)
 
@@ -580,5 +582,5 @@ def test_a_maker_gets_the_sizes_that_it_names(monkeypatch):
     for name, maker in (("few", make_few), ("all", make_all)):
         monkeypatch.setitem(MODELS, name, maker)
         make_model(name, **sizes, own=6)
-        assert settings_of(name) == ("own",)
+        assert settings_of(name, {"own": 6, "other": 7}) == {"own": 6}
     assert received == [(2, 3, 6), (2, 3, 4, 5, 6)]

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import pathlib
 import struct
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from ib_bench.tasks import MAX_MODULUS, TASKS, make_task, parameters_of
 
+WORDS = str(pathlib.Path(__file__).with_name("s3_words.csv"))
 EXAMPLES = {
     "alternating_group": ["alternating_group(3)", "alternating_group(5)"],
     "bounded_counter": ["bounded_counter(1)", "bounded_counter(4)"],
@@ -24,6 +26,7 @@ EXAMPLES = {
     "random_machine": ["random_machine(4,3,7)", "random_machine(2,5,0)"],
     "register_machine": ["register_machine(1,3)", "register_machine(2,3)", "register_machine(3,2)"],
     "swaps": ["swaps(3)", "swaps(4)"],
+    "words": [f"words({WORDS!r},'')", f"words({WORDS!r},'permutation_composition(3)')"],
 }
 
 # Written down once: a change of any of these is a change of the task, so of the protocol.
@@ -40,6 +43,7 @@ HASHES = {
     "random_machine(4,3,7)": "547a359d6fc82bdd",
     "register_machine(2,3)": "a4755fe7d91d32cd",
     "swaps(4)": "28a8b4fd440dd945",
+    f"words({WORDS!r},'')": "4aed785e7bc4c4f6",  # permutation_composition(3)
 }
 
 every_task = pytest.mark.parametrize("text", sum(EXAMPLES.values(), []))
@@ -135,10 +139,14 @@ def test_the_table_is_the_one_that_records_name(text):
 
 
 def test_a_makers_parameters_are_the_keys_of_its_config():
-    assert parameters_of(TASKS["modular_addition"]) == ("modulus",)
-    assert parameters_of(TASKS["random_machine"]) == ("states", "symbols", "seed")
-    assert parameters_of(TASKS["product"]) == ("factors",)
-    assert parameters_of(TASKS["register_machine"]) == ("variables", "modulus")
+    def keys(name):
+        return tuple(parameters_of(name))
+
+    assert keys("modular_addition") == ("modulus",)
+    assert keys("random_machine") == ("states", "symbols", "seed")
+    assert keys("product") == ("factors",)
+    assert keys("register_machine") == ("variables", "modulus")
+    assert keys("words") == ("path", "claims")
     of_k = ("alternating_group", "bounded_counter", "cycle_navigation", "dihedral", "swaps")
     for name in (*of_k, "permutation_composition"):
-        assert parameters_of(TASKS[name]) == ("k",)
+        assert keys(name) == ("k",)
