@@ -28,7 +28,7 @@ class Cluster:
         """Starts head and nodes and waits until all have joined.
 
         Raises:
-          TimeoutError: they had not within `seconds`.
+          TimeoutError: one of them had not within `seconds`.
         """
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ray"))  # short: sockets lie in it
         with socket.socket() as free:
@@ -44,10 +44,9 @@ class Cluster:
                 "head.sh", f"--temp-dir={self.folder}", "--node-ip-address=127.0.0.1"
             )
             self._wait_for(1, seconds)
-            self.nodes = [
-                self._start("worker.sh", "127.0.0.1", "--num-cpus=1") for _ in range(num_nodes)
-            ]
-            self._wait_for(1 + num_nodes, seconds)
+            for number in range(1, num_nodes + 1):  # one by one: on one machine they share ports
+                self.nodes.append(self._start("worker.sh", "127.0.0.1", "--num-cpus=1"))
+                self._wait_for(1 + number, seconds)
         except BaseException:
             self.close()
             raise

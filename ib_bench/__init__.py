@@ -8,3 +8,11 @@ __version__ = "0.1.0"
 
 # Raised by every change that could alter a verdict; records of different versions are never mixed.
 PROTOCOL_VERSION = 1
+
+
+def __getattr__(name):
+    if name == "measure":  # imports JAX, as this package does not
+        from ib_bench.api import measure
+
+        return measure
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,12 +3,14 @@
 import contextlib
 import importlib
 import os
+import re
 import sys
 import threading
 
 from absl import flags
 
 COMMANDS = {
+    "check": "ib_bench.cli.check",
     "list": "ib_bench.cli.list",
     "report": "ib_bench.cli.report",
     "run": "ib_bench.cli.run",
@@ -20,6 +22,8 @@ USAGE = """usage: ib_bench COMMAND --flags
   ib_bench status --workdir=DIR               how far it is, while machines are working
   ib_bench report --workdir=DIR               print the N* table, write tables, figures, a page
   ib_bench list                               tasks, models, formats, policies, configs
+  ib_bench check --config.model.name=my_file:make_model
+                                              does a model of your own keep the contract?
 
 A key of the config is set by --config.KEY=VALUE, for example --config.model.hidden=32.
 """
@@ -75,9 +79,12 @@ def _parse_flags(command: str, argv: list[str]) -> list[str]:
     """Parses absl flags; a config may be named by its preset."""
     from ib_bench.cli.presets import find_config
     from ib_bench.cli.study import is_own_key
+    from ib_bench.configs import base
 
     arguments = []
     words = iter(argv[2:])
+    if command == "check" and not any(re.match("--?config(=|$)", word) for word in argv[2:]):
+        arguments = [f"--config={base.__file__}"]
     for word in words:
         name, equals, value = word.lstrip("-").partition("=")
         if name == "config" and word.startswith("-"):

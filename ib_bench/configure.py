@@ -243,6 +243,8 @@ def _make_model_spec(values: dict[str, Any]) -> ModelSpec:
 def _task_text(values: dict[str, Any]) -> str:
     """Writes the task of these values as `make_task` reads it."""
     name = values["task.name"]
+    if "(" in name:  # all of it
+        return name
     parameters = parameters_of(name)
     if name == "product":
         for factor in values["task.factors"]:

@@ -18,10 +18,11 @@ def is_own(name: str) -> bool:
     return ":" in name
 
 
-def hand_over(function: Callable) -> str:
+def hand_over(function: Callable, name: str = "") -> str:
     """Takes a function that lives in this process, in a notebook perhaps; returns its name."""
-    called = getattr(function, "__qualname__", type(function).__qualname__)
-    name = f"{getattr(function, '__module__', 'unknown')}:{called}"
+    if not name:
+        called = getattr(function, "__qualname__", type(function).__qualname__)
+        name = f"{getattr(function, '__module__', 'unknown')}:{called}"
     if _HANDED.get(name) is not function:
         _HANDED[name] = function
         _FRESH.pop(name, None)

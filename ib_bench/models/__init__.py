@@ -42,10 +42,13 @@ _SIZES = ("num_inputs", "num_outputs", "max_positions", "trained_positions")
 
 
 class Model(NamedTuple):
-    """A sequence model as two pure functions."""
+    """A sequence model as pure functions; the last two are offered by those that have a state."""
 
     init: Callable[[jax.Array, jax.Array], Any]  # (key, tokens int32[B, T]) -> params
     apply: Callable[[Any, jax.Array], jax.Array]  # (params, tokens int32[B, T]) -> logits[B, T, V]
+    start: Callable[[Any, int], Any] | None = None  # (params, batch size) -> state
+    # (params, state, tokens int32[B]) -> state, logits[B, V]
+    step: Callable[[Any, Any, jax.Array], tuple[Any, jax.Array]] | None = None
 
 
 def settings_of(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,16 +114,16 @@ def make_model(
         named = {*_SIZES[:3], *named}
     given = {key: size for key, size in sizes.items() if key in named} | settings
     made = call_maker(maker, name, given) if is_own(name) else maker(**given)
-    init, apply_fn = as_functions(made, name)
+    functions = as_functions(made, name)
 
     def apply(params, tokens_BT):
         if tokens_BT.shape[1] > max_positions:
             raise ValueError(
                 f"model {name}: {tokens_BT.shape[1]} positions exceed max_positions={max_positions}"
             )
-        return apply_fn(params, tokens_BT)
+        return functions[1](params, tokens_BT)
 
-    return Model(init=init, apply=apply)
+    return Model(functions[0], apply, *functions[2:])
 
 
 def _maker(name: str) -> Callable:

@@ -22,11 +22,12 @@ def call_maker(maker: Callable, name: str, values: dict[str, Any]) -> Any:
         raise ValueError(f"model.name: {name}({given}) raised {own.told(error)}") from error
 
 
-def as_functions(made: Any, name: str) -> tuple[Callable, Callable]:
+def as_functions(made: Any, name: str) -> tuple[Callable, ...]:
     """Returns init(key, tokens) -> params and apply(params, tokens) -> logits.
 
     Args:
-      made: what a maker returned, a flax.linen module or a pair of such functions.
+      made: what a maker returned: a flax.linen module, a pair of such functions, or these and
+        start(params, batch size) -> state and step(params, state, tokens) -> state, logits.
       name: of the maker.
 
     Raises:
@@ -34,10 +35,8 @@ def as_functions(made: Any, name: str) -> tuple[Callable, Callable]:
     """
     if isinstance(made, nn.Module):
         return _functions_of(made, name)
-    if hasattr(made, "init") and hasattr(made, "apply"):
-        made = (made.init, made.apply)
-    if isinstance(made, tuple) and len(made) == 2 and all(callable(part) for part in made):
-        return made
+    if isinstance(made, tuple) and len(made) in (2, 4) and all(callable(part) for part in made):
+        return tuple(made)
     raise ValueError(
         f"model.name: {name} returned a {type(made).__name__}; return two functions, "
         "init(key, tokens) -> params and apply(params, tokens) -> logits, or a flax.linen module"
