@@ -11,10 +11,12 @@ from absl import flags
 
 COMMANDS = {
     "check": "ib_bench.cli.check",
+    "leaderboard": "ib_bench.cli.leaderboard",
     "list": "ib_bench.cli.list",
     "report": "ib_bench.cli.report",
     "run": "ib_bench.cli.run",
     "status": "ib_bench.cli.status",
+    "submit": "ib_bench.cli.submit",
 }
 USAGE = """usage: ib_bench COMMAND --flags
 
@@ -24,6 +26,9 @@ USAGE = """usage: ib_bench COMMAND --flags
   ib_bench list                               tasks, models, formats, policies, configs
   ib_bench check --config.model.name=my_file:make_model
                                               does a model of your own keep the contract?
+  ib_bench submit pack --workdir=DIR --name=TITLE
+  ib_bench submit check FOLDER                pack results for the leaderboard; check a submission
+  ib_bench leaderboard                        the board, from all submissions that hold up
 
 A key of the config is set by --config.KEY=VALUE, for example --config.model.hidden=32.
 """

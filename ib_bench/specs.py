@@ -225,7 +225,7 @@ class CellSpec:
     @property
     def key(self) -> str:
         """Readable prefix and a hash of (protocol version, canonical spec): a file name."""
-        return f"{_file_name(self.label)}_{_digest([PROTOCOL_VERSION, self.as_dict()])}"
+        return f"{_file_name(self.label)}_{digest_of(self)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,6 +241,11 @@ class StudySpec:
         for cell in self.cells:
             groups.setdefault(cell.program, []).append(cell)
         return list(groups.items())
+
+
+def digest_of(cell: CellSpec) -> str:
+    """Returns 12 hex digits over the protocol version and the canonical spec."""
+    return _digest([PROTOCOL_VERSION, cell.as_dict()])
 
 
 def max_size(cell: CellSpec, search: SearchSpec) -> int:

@@ -25,6 +25,10 @@ MAY_IMPORT = {
     "report": {"metrics", "results"},
     "executors": {"results", "search", "specs", "training"},
     "configure": {"data", "models", "search", "specs", "tasks"},
+    "leaderboard": {
+        *("configure", "executors", "metrics", "models", "report", "results", "search", "specs"),
+        "training",
+    },
 }
 
 

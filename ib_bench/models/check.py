@@ -210,14 +210,15 @@ def _equal(one, other) -> bool:
 
 def _batching(case: _Case) -> str:
     """Many runs are trained side by side: init and apply are mapped over."""
-    keys = jax.random.split(jax.random.key(0), 2)
-    params_R = jax.vmap(lambda key: case.model.init(key, case.tokens_BT[:1]))(keys)
-    logits_RBTV = np.asarray(
-        jax.vmap(lambda params: case.model.apply(params, case.tokens_BT))(params_R)
-    )
-    for run, key in enumerate(keys):
+
+    def logits_of(key):
         params = case.model.init(key, case.tokens_BT[:1])
-        alone_BTV = np.asarray(case.apply(params, case.tokens_BT))
+        return case.model.apply(params, case.tokens_BT)
+
+    keys, alone = jax.random.split(jax.random.key(0), 2), _quick_jit(logits_of)
+    logits_RBTV = np.asarray(_quick_jit(jax.vmap(logits_of))(keys))
+    for run, key in enumerate(keys):
+        alone_BTV = np.asarray(alone(key))
         if not np.allclose(logits_RBTV[run], alone_BTV, 1e-3, 1e-4):
             raise _BrokenError("under jax.vmap over runs the logits are others than alone")
     return "the same under jax.jit and jax.vmap"

@@ -9,7 +9,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -25,6 +25,7 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C
 MOST_CURVES = 24  # cells whose success curves are drawn
 _ROWS = alt.NamedData("rows")  # replaced by `_figure`: Altair would check every row by itself
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+_UNIT = alt.Scale(domain=[0, 1])
 _WIDTH, _HEIGHT = 190, 140  # of a panel, pixels
 
 
@@ -329,6 +330,52 @@ def _steps_figure(study: Study) -> Figure | None:
         "Training steps of the fastest solved run of every learned size. Records hold no "
         "trajectories, so these stand where learning curves would.",
         _grid(chart, rows),
+        rows,
+    )
+
+
+def profile_figure(
+    curves: Mapping[str, Sequence[float]], most_tau: float, name: str = "profiles"
+) -> Figure:
+    """Draws performance profiles.
+
+    Args:
+      curves: by model, the ratios N* / best of all cells, infinite where not learned.
+      most_tau: where the axis ends.
+      name: of the figure.
+    """
+    rows = []
+    for model, ratios in curves.items():
+        taus = [1.0, *sorted({ratio for ratio in ratios if 1 < ratio < most_tau}), most_tau]
+        for tau in taus:
+            share = sum(ratio <= tau for ratio in ratios) / len(ratios)
+            rows.append({"model": model, "tau": tau, "share": share})
+    dashes = [[1, 0], [6, 3], [2, 2]]
+    styles = [dashes[number // len(COLORS) % len(dashes)] for number in range(len(curves))]
+    chart = (
+        alt.Chart(_ROWS)
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=_log("tau", "tau: N* as a multiple of the best model's", channel=alt.X, form="~g"),
+            y=alt.Y("share:Q", title="share of cells", axis=alt.Axis(format="%"), scale=_UNIT),
+            color=_color("model", "model", list(curves)),
+            strokeDash=alt.StrokeDash(
+                "model:N", sort=list(curves), scale=alt.Scale(range=styles), title="model"
+            ),
+            tooltip=[
+                alt.Tooltip("model:N"),
+                alt.Tooltip("tau:Q", format=".3g"),
+                alt.Tooltip("share:Q", format=".0%"),
+            ],
+        )
+        .properties(width=520, height=320)
+    )
+    return _figure(
+        name,
+        "Performance profiles",
+        "Share of cells that a model learned from at most tau times the data of the best model; "
+        "further up and further left is better. Cells not learned never count.",
+        chart,
         rows,
     )
 

@@ -8,7 +8,7 @@ import html
 import importlib.resources
 import json
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ib_bench.report.claims import VERDICTS, Claim
@@ -54,13 +54,13 @@ def make_page(
     numbers = {cell.cell_key: number for number, cell in enumerate(study.cells)}
     nstar, *others = sheets
     sections = [
-        ("N*", "nstar", _sheet_section(nstar, numbers)),
+        ("N*", "nstar", sheet_section(nstar, numbers)),
         ("Observations", "claims", _claims_section(study, claims)),
         *(
-            (sheet.title.partition(":")[0], sheet.name, _sheet_section(sheet, numbers))
+            (sheet.title.partition(":")[0], sheet.name, sheet_section(sheet, numbers))
             for sheet in others
         ),
-        ("Figures", "figures", _figures_section(study, figures)),
+        ("Figures", "figures", figures_section(make_legend(study.cells), figures)),
         ("Cells", "all-cells", _cells_section(study)),
     ]
     content = {
@@ -74,16 +74,38 @@ def make_page(
         ],
         "figures": [figure.spec for figure in figures],
     }
+    return fill_page(title, _facts(study), sections, content, library)
+
+
+def fill_page(
+    title: str,
+    facts: Mapping[str, str],
+    sections: Sequence[tuple[str, str, str]],
+    content: Mapping[str, Any],
+    library: str,
+) -> str:
+    """Puts a page together from parts that are markup already.
+
+    Args:
+      title: text.
+      facts: texts that stand below the title, by what they are.
+      sections: (link, id, markup) of each.
+      content: what the page's script reads: cells, claims, figures.
+      library: JavaScript that defines `vegaEmbed`.
+    """
     links = "\n".join(f'<a href="#{name}">{_text(label)}</a>' for label, name, _ in sections)
+    told = (
+        f"<div><dt>{_text(name)}</dt><dd>{_text(fact)}</dd></div>" for name, fact in facts.items()
+    )
     return string.Template(_asset("page.html")).substitute(
         title=_text(title),
         style=_asset("page.css"),
-        facts=_facts(study),
+        facts="\n".join(told),
         links=links,
         sections="\n".join(
             f'<section id="{name}">\n{body}\n</section>' for _, name, body in sections
         ),
-        data=_json(content),
+        data=_json({"cells": [], "claims": [], "figures": []} | dict(content)),
         library=_script(library),
         script=_script(_asset("page.js")),
     )
@@ -92,10 +114,10 @@ def make_page(
 # --- sections -----------------------------------------------------------------------------------
 
 
-def _facts(study: Study) -> str:
+def _facts(study: Study) -> dict[str, str]:
     status = [cell.status for cell in study.cells]
     steps = sum(cell.lane_steps.total for cell in study.cells)
-    facts = {
+    return {
         "cells": f"{len(status):,}",
         "learned": f"{sum(one != 'not_learned' for one in status):,}",
         "not learned": f"{status.count('not_learned'):,}",
@@ -103,15 +125,21 @@ def _facts(study: Study) -> str:
         "tasks": str(len({cell.cell["task"] for cell in study.cells})),
         "training steps": f"{steps:,}",
     }
-    return "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
 
 
-def _sheet_section(sheet: Sheet, numbers: dict[str, int]) -> str:
+def sheet_section(sheet: Sheet, numbers: Mapping[str, int], entries: Iterable[int] = ()) -> str:
+    """Writes a table with its filter and its legend.
+
+    Args:
+      sheet: its rows.
+      numbers: of cells by key, for links to them.
+      entries: columns that hold N*.
+    """
     header = [*sheet.header, *(["cells"] if sheet.cells else [])]
     keys = sheet.cells or [()] * len(sheet.rows)
-    labelled = sheet.header[: len(LABELS)] == LABELS and not sheet.cells
-    entries = range(len(LABELS), len(sheet.header)) if labelled else ()
-    rows = []
+    if sheet.header[: len(LABELS)] == LABELS and not sheet.cells:
+        entries = range(len(LABELS), len(sheet.header))
+    entries, rows = set(entries), []
     for row, some in zip(sheet.rows, keys, strict=True):
         cells = [
             _entry(text) if column in entries else _cell(text) for column, text in enumerate(row)
@@ -166,7 +194,7 @@ def _claims_section(study: Study, claims: Sequence[Claim]) -> str:
     )
 
 
-def _figures_section(study: Study, figures: Sequence[Drawn]) -> str:
+def figures_section(legend: Iterable[str], figures: Sequence[Drawn]) -> str:
     """One figure after the other; of those of one task each, the chosen task's."""
     tasks = list(dict.fromkeys(figure.task for figure in figures if figure.task))
     options = "".join(f"<option>{_text(task)}</option>" for task in tasks)
@@ -179,7 +207,7 @@ def _figures_section(study: Study, figures: Sequence[Drawn]) -> str:
             f'<div class="chart" data-figure="{number}"></div>'
             f"<figcaption>{_text(figure.note)}</figcaption></figure>"
         )
-    parts.append(_legend(make_legend(study.cells)))
+    parts.append(_legend(legend))
     return "\n".join(parts)
 
 
