@@ -1,5 +1,6 @@
 """What users bring: functions named "my_package.my_file:make_model", of any importable file."""
 
+import functools
 import hashlib
 import importlib
 import inspect
@@ -79,7 +80,11 @@ def source_of(name: str, key: str) -> str:
     plain = inspect.isfunction(function) and "<locals>" not in function.__qualname__
     if not (path and pathlib.Path(path).is_file() and (plain or inspect.isclass(function))):
         return _FRESH.setdefault(name, uuid.uuid4().hex[:12])
-    package = getattr(module, "__package__", "") or ""
+    return _digest_of(function, path, getattr(module, "__package__", "") or "")
+
+
+@functools.cache  # what a process has imported stays as it was, whatever becomes of the file
+def _digest_of(function: Callable, path: str, package: str) -> str:
     files = [pathlib.Path(path)]
     if package:
         root = pathlib.Path(path).parents[package.count(".")]

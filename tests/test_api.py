@@ -1,5 +1,6 @@
 """From Python: one question, one record; and models of one's own, by name and by hand."""
 
+import importlib
 import pathlib
 import subprocess
 import sys
@@ -158,19 +159,25 @@ def test_what_is_wrong_with_a_model_of_ones_own_is_one_line(mine, name, told):
 
 
 def test_another_text_is_another_model(mine):
-    before = source_of("mine:make_model", "model.name")
+    """Once it is imported anew: what a process has imported stays what it was."""
+
+    def source(name):
+        return source_of(f"{name}:needs", "model.name")
+
+    before = source("mine")
     (mine / "mine.py").write_text(MINE + "\n# changed\n")
-    assert source_of("mine:make_model", "model.name") != before
+    assert source("mine") == before
+    importlib.reload(sys.modules["mine"])
+    assert source("mine") != before
     package = mine / "mypkg" / "inner"
     package.mkdir(parents=True)
     for folder in (package, package.parent):
         (folder / "__init__.py").write_text("")
     (package / "net.py").write_text(MINE)
-    (package.parent / "layers.py").write_text("one = 1\n")
-    first = source_of("mypkg.inner.net:make_model", "model.name")
-    assert source_of("mypkg.inner.net:make_model", "model.name") == first
-    (package.parent / "layers.py").write_text("one = 2\n")
-    assert source_of("mypkg.inner.net:make_model", "model.name") != first
+    layers, first = package.parent / "layers.py", source("mypkg.inner.net")
+    layers.write_text("one = 1\n")  # another file of the package
+    importlib.reload(sys.modules["mypkg.inner.net"])
+    assert source("mypkg.inner.net") != first
     for name in [name for name in sys.modules if name.startswith("mypkg")]:
         del sys.modules[name]
 

@@ -242,7 +242,7 @@ def _read_record(line: str, where: str) -> CellRecord | ProbeRecord:
     try:
         return from_json(kinds[content["kind"]], json.dumps(content["record"]))
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"{where}: {untrusted.printable(str(error))}") from None
+        raise RefusedError(f"{where}: {untrusted.printable(str(error), 250)}") from None
 
 
 def _check_all_texts(value: Any, where: str) -> None:

@@ -174,7 +174,7 @@ def check_name(name: str, where: str) -> None:
         )
 
 
-def printable(text: str) -> str:
+def printable(text: str, most: int = 80) -> str:
     """A text as it may be shown: short, and nothing in it that a terminal obeys."""
     shown = _UNPRINTABLE.sub("?", text)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."

@@ -109,9 +109,9 @@ def never(cell):
     return math.inf
 
 
-def write_submission(folder, records, **said):
+def write_submission(folder, content, **said):
     """Writes a submission of these records, with a hash that fits."""
-    lines = [line if isinstance(line, str) else _line(line) for line in records]
+    lines = [line if isinstance(line, str) else _line(line) for line in content]
     text = "\n".join([*lines, ""])
     description = {
         "format": FORMAT,
