@@ -4,6 +4,8 @@ Importing the package starts no device and imports no JAX; `ib_bench.tasks` and 
 are usable on their own.
 """
 
+import importlib
+
 __version__ = "0.1.0"
 
 # Raised by every change that could alter a verdict; records of different versions are never mixed.
@@ -12,7 +14,5 @@ PROTOCOL_VERSION = 1
 
 def __getattr__(name):
     if name == "measure":  # imports JAX, as this package does not
-        from ib_bench.api import measure
-
-        return measure
+        return importlib.import_module("ib_bench.api").measure
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
