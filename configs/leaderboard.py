@@ -7,7 +7,7 @@ ib_bench run --config=configs/leaderboard.py:cpu --workdir=results/lstm
 
 The model is yours, with all of its keys; everything else belongs to the track.
 
-cpu: 16 cells of L = 5 and 10 with 1,500 steps, two learning rates and two seeds, N* to 25 %: at
+cpu: 16 cells of L = 5 and 10 with 4,000 steps, two learning rates and two seeds, N* to 25 %: at
   most 20 minutes on two cores. A statement about this budget alone.
 paper: 78 cells of the paper's size, 250,000 steps, three learning rates, five seeds, N* to 5 %:
   for an accelerator.
@@ -39,10 +39,10 @@ def get_config(track="paper"):
     if track == "cpu":
         config.data.padded_lengths = (5, 10)
         config.data.padded_symbols = (6,)  # one program serves all tasks
-        config.optim.steps = 1500
+        config.optim.steps = 4000
         config.optim.eval_every = 100
         config.optim.stall = 500
-        config.grid.learning_rates = (3e-3, 1e-3)
+        config.grid.learning_rates = (1e-2, 3e-3)
         config.grid.seeds = (10, 20)
         config.search.tolerance = 0.25
         config.search.failure_cost = 12.0

@@ -150,7 +150,7 @@ def test_every_number_has_its_legend(submissions, tmp_path):
     write_board(read_all(submissions)[0], {}, tmp_path)
     text = (tmp_path / "README.md").read_text()
     for fact in (
-        "Budget: 1500 steps",
+        "Budget: 4000 steps",
         "Chance level",
         "seeds 10 20",
         "Protocol: version 1",
