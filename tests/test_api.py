@@ -82,8 +82,6 @@ def mine(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["linen_gru", "nnx_gru", "equinox_gru"])
 def test_the_examples_are_short_and_learn(name, tmp_path, monkeypatch):
-    if name == "equinox_gru":
-        pytest.importorskip("equinox")
     text = (EXAMPLES / f"{name}.py").read_text()
     assert sum(bool(line.strip()) for line in text.splitlines()) <= 15
     monkeypatch.syspath_prepend(EXAMPLES)
