@@ -351,16 +351,18 @@ def profile_figure(
             share = sum(ratio <= tau for ratio in ratios) / len(ratios)
             rows.append({"model": model, "tau": tau, "share": share})
     dashes = [[1, 0], [6, 3], [2, 2]]
-    styles = [dashes[number // len(COLORS) % len(dashes)] for number in range(len(curves))]
+    names = list(curves)
+    colors = [COLORS[number % len(COLORS)] for number in range(len(names))]
+    styles = [dashes[number // len(COLORS) % len(dashes)] for number in range(len(names))]
     chart = (
         alt.Chart(_ROWS)
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=_log("tau", "tau: N* as a multiple of the best model's", channel=alt.X, form="~g"),
             y=alt.Y("share:Q", title="share of cells", axis=alt.Axis(format="%"), scale=_UNIT),
-            color=_color("model", "model", list(curves)),
+            color=alt.Color("model:N", title="model", scale=alt.Scale(domain=names, range=colors)),
             strokeDash=alt.StrokeDash(
-                "model:N", sort=list(curves), scale=alt.Scale(range=styles), title="model"
+                "model:N", title="model", scale=alt.Scale(domain=names, range=styles)
             ),
             tooltip=[
                 alt.Tooltip("model:N"),
