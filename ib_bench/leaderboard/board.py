@@ -237,8 +237,7 @@ def _page(boards: Sequence[tuple[Track, list[Entry]]], drawn, library: str) -> s
     sections = []
     for number, (track, entries) in enumerate(boards):
         nstar, accuracy = nstar_sheet(track, entries), accuracy_sheet(track, entries)
-        figure = figures_section(make_legend(_cells(entries)), [drawn[number]])
-        figure = figure.replace('data-figure="0"', f'data-figure="{number}"')
+        figure = figures_section(make_legend(_cells(entries)), [drawn[number]], first=number)
         sections += [
             (f"Track {track.name}", track.name, sheet_section(ranking_sheet(track, entries), {})),
             ("Profiles", f"{track.name}-profiles", figure),

@@ -194,14 +194,20 @@ def _claims_section(study: Study, claims: Sequence[Claim]) -> str:
     )
 
 
-def figures_section(legend: Iterable[str], figures: Sequence[Drawn]) -> str:
-    """One figure after the other; of those of one task each, the chosen task's."""
+def figures_section(legend: Iterable[str], figures: Sequence[Drawn], first: int = 0) -> str:
+    """One figure after the other; of those of one task each, the chosen task's.
+
+    Args:
+      legend: what the figures depend on.
+      figures: in their order.
+      first: the place of the first of them among all figures of the page.
+    """
     tasks = list(dict.fromkeys(figure.task for figure in figures if figure.task))
     options = "".join(f"<option>{_text(task)}</option>" for task in tasks)
     parts = ["<h2>Figures</h2>"]
     if len(tasks) > 1:
         parts.append(f'<div class="bar"><label>task <select>{options}</select></label></div>')
-    for number, figure in enumerate(figures):
+    for number, figure in enumerate(figures, first):
         parts.append(
             f'<figure data-task="{_text(figure.task)}"><h3>{_text(figure.title)}</h3>'
             f'<div class="chart" data-figure="{number}"></div>'
