@@ -10,6 +10,7 @@ import sys
 import uuid
 from collections.abc import Callable
 
+_ROOT = pathlib.Path(__file__).parent
 _HANDED: dict[str, Callable] = {}  # functions that were handed over as such, by name
 _FRESH: dict[str, str] = {}  # what stands for the source of those that have none
 
@@ -100,9 +101,9 @@ def told(error: BaseException) -> str:
     said = str(error).strip().splitlines()
     trace, place = error.__traceback__, ""
     while trace:
-        path = trace.tb_frame.f_code.co_filename
-        if "ib_bench" not in pathlib.Path(path).parts and pathlib.Path(path).is_file():
-            if "site-packages" not in path and "importlib" not in path:
-                place = f" ({pathlib.Path(path).name}, line {trace.tb_lineno})"
+        path = pathlib.Path(trace.tb_frame.f_code.co_filename)
+        others = _ROOT in path.parents or "site-packages" in path.parts
+        if path.is_file() and not others:
+            place = f" ({path.name}, line {trace.tb_lineno})"
         trace = trace.tb_next
     return f"{type(error).__name__}: {said[0][:300] if said else ''}{place}"

@@ -10,9 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ib_bench.configs import leaderboard
+from ib_bench.configure import make_study
 from ib_bench.leaderboard.submission import Submission
 from ib_bench.leaderboard.tracks import Track, load_track, question_of
 from ib_bench.leaderboard.untrusted import printable
+from ib_bench.own import is_own
 from ib_bench.results import CellRecord, ProbeRecord, RunRecord
 from ib_bench.search.cell import CellSearch
 from ib_bench.specs import CellSpec, ModelSpec, SearchSpec, digest_of
@@ -36,7 +39,7 @@ def check(submission: Submission, best: Mapping[str, int] | None = None) -> list
       best: by question, the smallest N* of other submissions of the track.
     """
     track = load_track(submission.description.track)
-    problems = list(_check_model(submission))
+    problems = list(_check_model(submission)) or list(_check_built_in(submission))
     if problems:
         return problems
     for cell in submission.cells:
@@ -80,9 +83,20 @@ def _check_model(submission: Submission) -> Iterator[str]:
             yield f"model: {printable(key)} is no key"
         elif not isinstance(value, bool | int | float | str | None):
             yield f"model.{key}: {printable(str(value))} is no number, truth or text"
-    own = ":" in model["name"]
-    if own != bool(re.fullmatch("[0-9a-f]{12}", str(model.get("source", "")))):
+    if is_own(model["name"]) != bool(re.fullmatch("[0-9a-f]{12}", str(model.get("source", "")))):
         yield "model.source: a model of one's own has the hash of its file, others have none"
+
+
+def _check_built_in(submission: Submission) -> Iterator[str]:
+    """Whether a built-in model could have been asked for with these settings."""
+    model = submission.cells[0].cell["model"]
+    if is_own(model["name"]):
+        return
+    track = submission.description.track
+    try:
+        make_study(leaderboard.get_config(track), {f"model.{key}": model[key] for key in model})
+    except ValueError as error:
+        yield printable(str(error), 250)
 
 
 def model_spec(model: Mapping[str, Any]) -> ModelSpec:

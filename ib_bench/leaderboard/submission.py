@@ -151,6 +151,8 @@ def _folder_name(title: str) -> str:
 
 def _copy_source(name: str, folder: pathlib.Path) -> None:
     """Puts the maker's file beside the records, where it is a user's and can be found."""
+    for path in (folder / "model").glob("*.py"):  # of an earlier time
+        path.unlink()
     if not is_own(name):
         return
     try:

@@ -242,6 +242,12 @@ EDITS = {
     ),
     "a setting that is an object": (everywhere(["cell", "model", "hidden"], {}), "model.hidden"),
     "a source of a built-in": (everywhere(["cell", "model", "source"], "0" * 12), "model.source"),
+    "a model that there is not": (everywhere(["cell", "model", "name"], "lsmt"), "did you mean"),
+    "a size without end": (
+        everywhere(["cell", "model", "hidden"], 10**9),
+        "hidden: 10+ is out",
+    ),
+    "a setting too many": (everywhere(["cell", "model", "depth"], 3), "depth: unknown key"),
     "a model that is a text": (everywhere(["cell", "model"], "lstm"), "model: no object"),
     # runs
     "runs left out": (fewer_runs, "its runs are not the grid's; 2 are missing"),
