@@ -23,13 +23,13 @@ _HIGH = 0.9  # rescaled accuracy that counts as generalising
 _MISSING = "missing"
 _RANKING = (
     *("rank", "model", "score", "parameters", "learned", "within 2x", "kappa outcome"),
-    *("kappa acot", "2L", "cells", "lane-steps", "device", "jax", "commit", "verified"),
+    *("kappa acot", "2L", "cells", "lane-steps", "device", "versions", "commit", "verified"),
 )
 _RANKING_LEGEND = (
     f"score: area under the performance profile over log tau, from 1 to {MOST_TAU:g}; 1 is the "
     "best N* in every cell. Up to: if every N* were at the lower end of its bracket.",
     "rank: 1 and the number of models whose score is above the highest that this one's brackets "
-    "allow; models that the brackets do not tell apart share a rank.",
+    "allow; models that the brackets do not tell apart share a rank, marked =.",
     "learned: cells learned of those asked; one that is not learned counts as infinite, one that "
     "is missing too, and is shown as missing. A cell that no model learned counts for none.",
     "within 2x: share of cells with N* at most twice the best model's.",
@@ -85,12 +85,13 @@ def write_board(
 
 def ranking_sheet(track: Track, entries: Sequence[Entry]) -> Sheet:
     """Lays out one model a row, the best first."""
-    rows = tuple(_ranking_row(track, entry) for entry in entries)
+    ranks = [entry.rank for entry in entries]
+    rows = tuple(_ranking_row(track, entry, ranks.count(entry.rank) > 1) for entry in entries)
     legend = (*_RANKING_LEGEND, *make_legend(_cells(entries)))
     return Sheet(f"{track.name}-ranking", f"Track {track.name}", _RANKING, rows, legend)
 
 
-def _ranking_row(track: Track, entry: Entry) -> tuple[str, ...]:
+def _ranking_row(track: Track, entry: Entry, tied: bool) -> tuple[str, ...]:
     cells, profile = list(entry.cells.values()), entry.profile
     kappa = {one.joint.cell["data"]["format"]: one.bounds.text for one in entry.sharing}
     accuracies = entry.accuracies.values()
@@ -98,7 +99,7 @@ def _ranking_row(track: Track, entry: Entry) -> tuple[str, ...]:
     if (highest := f"{profile.highest_score:.2f}") != score:
         score += f" (up to {highest})"
     return (
-        str(entry.rank),
+        f"{entry.rank}=" if tied else str(entry.rank),
         entry.title,
         score,
         _range([cell.parameters for cell in cells]),
@@ -110,7 +111,7 @@ def _ranking_row(track: Track, entry: Entry) -> tuple[str, ...]:
         f"{len(cells)} of {len(track.cells)}",
         short(sum(cell.lane_steps.total for cell in cells)),
         _values(cells, "device"),
-        _values(cells, "jax"),
+        ", ".join(f"{name} {_values(cells, name)}" for name in ("ib_bench", "jax", "python")),
         " ".join(sorted({cell.environment["commit"][:7] for cell in cells})),
         "verified" if entry.verified else "",
     )
