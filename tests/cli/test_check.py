@@ -31,8 +31,8 @@ def test_a_model_that_looks_ahead_ends_in_1_with_the_positions(tmp_path):
     assert result.returncode == 1, result.stderr
     assert "✗ causality" in result.stdout
     last = result.stdout.splitlines()[-1]
-    assert last.startswith("not kept: leaking:make_model-8: causality: the logits at position 0")
-    assert "the token at position 4" in last and "training" not in result.stdout
+    assert last.startswith("not kept: leaking:make_model-8: causality: the logits at position 1")
+    assert "the token at position 3" in last and "training" not in result.stdout
 
 
 def test_what_is_wrong_with_the_flags_ends_in_2(tmp_path):
