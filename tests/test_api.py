@@ -27,6 +27,7 @@ QUICK = {
 }
 MINE = """
 import flax.linen as nn
+import jax.numpy as jnp
 
 def make_model(*, num_inputs, num_outputs, max_positions, hidden, width=3, **more):
     SEEN.append((num_inputs, num_outputs, max_positions, hidden, width, more))
@@ -40,6 +41,7 @@ def make_model(*, num_inputs, num_outputs, max_positions, hidden, width=3, **mor
     return GRU()
 
 SEEN = []
+TABLE = jnp.ones(3)  # a device is used while the file is imported
 
 def broken(*, num_inputs, num_outputs, max_positions):
     return None.shape

@@ -17,11 +17,11 @@ def main(argv: list[str]) -> int:
         )
     from rich.console import Console
 
-    from ib_bench.cli.study import read_study
-    from ib_bench.training.devices import describe_devices, require_platform, use_every_core
+    from ib_bench.cli.study import prepare_devices, read_study
+    from ib_bench.training.devices import describe_devices, require_platform
 
+    prepare_devices(on_workers=False)
     study = read_study()
-    use_every_core(study.lanes.devices)
     require_platform(None)
     console = Console()
 

@@ -10,7 +10,7 @@ import time
 
 from absl import flags
 
-from ib_bench.cli.study import read_study
+from ib_bench.cli.study import prepare_devices, read_study
 
 WORKDIR = flags.DEFINE_string("workdir", None, "where results are written; made where missing")
 ONLY = flags.DEFINE_string("only", None, "only cells whose label matches this regular expression")
@@ -60,6 +60,7 @@ def main(argv: list[str]) -> int:
     from ib_bench.search.scheduler import Preempted
     from ib_bench.training import processes
 
+    prepare_devices(on_workers=EXECUTOR.value == "ray")
     study = read_study()
     if ONLY.value:
         study = _restricted(study, ONLY.value)
@@ -96,9 +97,8 @@ def _start(study) -> tuple:
     """Opens devices and the store; returns the store and whether this is the process that tells."""
     from ib_bench.executors.multihost import StoreInStep
     from ib_bench.training import processes
-    from ib_bench.training.devices import keep_compiled, require_platform, use_every_core
+    from ib_bench.training.devices import keep_compiled, require_platform
 
-    use_every_core(study.lanes.devices)
     if MULTIHOST.value:
         processes.initialize(COORDINATOR.value, NUM_PROCESSES.value, PROCESS_ID.value)
     require_platform(PLATFORM.value)
@@ -144,11 +144,8 @@ def _run(study, store, reporter, stop) -> list:
 
 
 def _start_ray(study) -> tuple:
-    import jax
-
     from ib_bench.results import Store
 
-    jax.config.update("jax_platforms", "cpu")  # the accelerators are the workers'
     store = Store(WORKDIR.value if "://" in WORKDIR.value else os.path.abspath(WORKDIR.value))
     store.prepare()
     _announce(study, store)

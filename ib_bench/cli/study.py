@@ -29,6 +29,23 @@ def is_own_key(name: str) -> bool:
     )
 
 
+def prepare_devices(on_workers: bool) -> None:
+    """Says which devices JAX is to find; before `read_study`, which may import a user's file.
+
+    Args:
+      on_workers: the devices are those of other processes, and this one opens none of them.
+    """
+    import jax
+
+    from ib_bench.training.devices import use_every_core
+
+    if on_workers:
+        jax.config.update("jax_platforms", "cpu")
+    elif CONFIG.value is not None:
+        wanted = CONFIG.value.lanes.devices  # not checked yet
+        use_every_core(wanted if isinstance(wanted, int) and 0 < wanted <= 4096 else 0)
+
+
 def read_study():
     """Returns the checked study of the flags.
 

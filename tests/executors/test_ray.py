@@ -109,11 +109,11 @@ def test_what_cannot_be_is_told_in_one_line(config, tmp_path, flags, told):
 def test_the_driver_opens_no_device(tmp_path):
     script = """
 import sys
-from ib_bench.cli import run
+from ib_bench.cli import run, study
 from absl import flags
-flags.FLAGS(["run", "--workdir=" + sys.argv[1], "--config=" + sys.argv[2]])
-from ib_bench.configure import make_study
-run._start_ray(make_study(run.CONFIG.value, {}))
+flags.FLAGS(["run", "--workdir=" + sys.argv[1], "--config=" + sys.argv[2], "--executor=ray"])
+study.prepare_devices(on_workers=True)
+run._start_ray(study.read_study())
 import jax
 from jax._src import xla_bridge
 assert jax.config.jax_platforms == "cpu"

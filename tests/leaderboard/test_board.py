@@ -246,17 +246,20 @@ addEventListener("load", () => setTimeout(() => {
   input.dispatchEvent(new Event("input"));
   const filtered = column().join();
   document.querySelector(".chart").scrollIntoView();
-  setTimeout(() => {
+  let looks = 0;
+  const waiting = setInterval(() => {
     const drawn = document.querySelectorAll(".chart:has(svg, canvas)").length;
+    if (!drawn && ++looks < 100) return;
+    clearInterval(waiting);
     const requests = performance.getEntriesByType("resource").length;
     document.title = JSON.stringify({ sorted, filtered, drawn, requests, said });
-  }, 1500);
+  }, 200);
 }, 500));
 </script>"""
     assert page.count("</head>") >= 1
     path = tmp_path / "probe.html"
     path.write_text(page.replace("</head>", probe + "</head>", 1))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=30000"]
     result = subprocess.run(
         [CHROMIUM, *flags, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120
     )

@@ -575,9 +575,11 @@ def test_a_maker_gets_the_sizes_that_it_names(monkeypatch):
 
     def make_few(*, num_inputs, num_outputs, own):
         received.append((num_inputs, num_outputs, own))
+        return len, len
 
     def make_all(*, num_inputs, num_outputs, max_positions, trained_positions, own):
         received.append((num_inputs, num_outputs, max_positions, trained_positions, own))
+        return len, len
 
     for name, maker in (("few", make_few), ("all", make_all)):
         monkeypatch.setitem(MODELS, name, maker)
