@@ -86,5 +86,6 @@ def _speed(program, study, cell) -> str:
     budget = cell.optim.steps * len(cell.grid.runs) * seconds / steps
     return (
         f"{steps / seconds:,.0f} steps/s of {program.batch_size} sequences in {lanes.num_lanes} "
-        f"lanes, {lanes.compile_seconds:.0f} s to compile; a size that fails costs {budget:,.0f} s"
+        f"lanes, {lanes.compile_seconds:.0f} s to compile; a size that fails is "
+        f"{len(cell.grid.runs)} runs of {cell.optim.steps:,} steps: {budget:,.0f} s"
     )
