@@ -111,7 +111,7 @@ def _ranking_row(track: Track, entry: Entry, tied: bool) -> tuple[str, ...]:
         f"{len(cells)} of {len(track.cells)}",
         short(sum(cell.lane_steps.total for cell in cells)),
         _values(cells, "device"),
-        ", ".join(f"{name} {_values(cells, name)}" for name in ("ib_bench", "jax", "python")),
+        ", ".join(f"{name} {_values(cells, name)}" for name in ("ib_bench", "jax")),
         " ".join(sorted({cell.environment["commit"][:7] for cell in cells})),
         "verified" if entry.verified else "",
     )
