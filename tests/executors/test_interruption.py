@@ -42,8 +42,9 @@ def kill_until_it_ends(config, workdir, num_kills, width):
     assert not list(workdir.glob("checkpoints/*"))
 
 
-def test_twenty_kills_at_random_moments_change_nothing(config, undisturbed, tmp_path):
-    kill_until_it_ends(config, tmp_path, num_kills=20, width=1)
+def test_kills_at_random_moments_change_nothing(config, undisturbed, tmp_path):
+    """Some here, twenty of each kind in the slow test below."""
+    kill_until_it_ends(config, tmp_path, num_kills=8, width=1)
     assert_same_science(tmp_path, undisturbed)
 
 
@@ -51,7 +52,7 @@ def test_kills_change_nothing_where_sizes_are_tried_in_pairs(
     config, undisturbed_in_pairs, tmp_path
 ):
     """Rounds of two sizes, one of them often moot, may be cut in the middle of their records."""
-    kill_until_it_ends(config, tmp_path, num_kills=10, width=2)
+    kill_until_it_ends(config, tmp_path, num_kills=5, width=2)
     assert_same_science(tmp_path, undisturbed_in_pairs)
 
 
