@@ -8,7 +8,9 @@ import os
 import pathlib
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from ib_bench.lookup import lookup
 
 _ROOT = pathlib.Path(__file__).parent
 _HANDED: dict[str, Callable] = {}  # functions that were handed over as such, by name
@@ -29,6 +31,15 @@ def hand_over(function: Callable, name: str = "") -> str:
         _HANDED[name] = function
         _FRESH.pop(name, None)
     return name
+
+
+def find(registry: Mapping[str, Callable], name: str, key: str) -> Callable:
+    """Returns a user's function, or the one that a registry has by this name.
+
+    Raises:
+      ValueError: there is none; the line names `key`.
+    """
+    return load(name, key) if is_own(name) else lookup(registry, name, key)
 
 
 def load(name: str, key: str) -> Callable:

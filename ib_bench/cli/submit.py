@@ -129,10 +129,11 @@ def _rerun(found, folder, best) -> int:
         return EX_REFUSED
     _say(f"verified: {len(comparisons)} cells came out again")
     if RECORD.value:
+        from ib_bench.files import write_whole
         from ib_bench.leaderboard.board import read_verified
 
         path = pathlib.Path(BOARD.value) / "verified.json"
         noted = read_verified(path) | {found.description.name: found.description.records}
-        path.write_text(json.dumps(dict(sorted(noted.items())), indent=1) + "\n")
+        write_whole(path, json.dumps(dict(sorted(noted.items())), indent=1) + "\n")
         _say(f"noted in {path}")
     return 0

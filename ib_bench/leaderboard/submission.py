@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ib_bench.files import write_whole
 from ib_bench.leaderboard import untrusted
 from ib_bench.leaderboard.tracks import TRACKS, Track, question_of
 from ib_bench.leaderboard.untrusted import RefusedError
@@ -128,8 +129,8 @@ def pack(
     if folder.exists() and not (folder / "submission.json").is_file():
         raise ValueError(f"name: {folder} is there and is no submission; choose another --name")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "records.jsonl").write_text(text)
-    (folder / "submission.json").write_text(json.dumps(dataclasses.asdict(said), indent=1) + "\n")
+    write_whole(folder / "records.jsonl", text)
+    write_whole(folder / "submission.json", json.dumps(dataclasses.asdict(said), indent=1) + "\n")
     _copy_source(json.loads(model)["name"], folder)
     missing = [cell.label for key, cell in track.cells.items() if key not in answered]
     return folder, missing

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ib_bench.lookup import lookup
 from ib_bench.models.bilinear import make_bilinear
 from ib_bench.models.delta_product import make_delta_product, make_deltanet
 from ib_bench.models.dense_ssm import make_dense_ssm
@@ -23,7 +22,7 @@ from ib_bench.models.mamba import make_mamba
 from ib_bench.models.own import as_functions, call_maker
 from ib_bench.models.rnn import make_rnn
 from ib_bench.models.transformer import make_transformer
-from ib_bench.own import is_own, load
+from ib_bench.own import find, is_own
 
 MODELS = {
     "bilinear": make_bilinear,
@@ -127,7 +126,7 @@ def make_model(
 
 
 def _maker(name: str) -> Callable:
-    return load(name, "model.name") if is_own(name) else lookup(MODELS, name, "model.name")
+    return find(MODELS, name, "model.name")
 
 
 def num_parameters(model: Model) -> int:

@@ -5,7 +5,7 @@ import functools
 import inspect
 
 from ib_bench.lookup import lookup
-from ib_bench.own import is_own, load
+from ib_bench.own import find, is_own
 from ib_bench.tasks.automaton import Automaton
 from ib_bench.tasks.groups import (
     MAX_MODULUS,
@@ -55,8 +55,7 @@ def parameters_of(name: str) -> dict[str, inspect.Parameter]:
     Args:
       name: a key of `TASKS`, or a user's maker, "my_package.my_file:make".
     """
-    maker = load(name, "task.name") if is_own(name) else lookup(TASKS, name, "task.name")
-    return dict(inspect.signature(maker).parameters)
+    return dict(inspect.signature(find(TASKS, name, "task.name")).parameters)
 
 
 def make_task(text: str) -> Automaton:

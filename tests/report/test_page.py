@@ -5,11 +5,10 @@ import html.parser
 import importlib.util
 import json
 import re
-import shutil
-import subprocess
 from typing import Any
 
 import pytest
+from browser import CHROMIUM, browse
 from made_records import make_cell, make_probe
 from made_study import made_study
 
@@ -20,7 +19,6 @@ from ib_bench.report.page import make_page
 from ib_bench.report.sharing_table import sharing_intervals, sharing_sheet
 from ib_bench.results import Extrapolation
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HAS_CHARTS = all(importlib.util.find_spec(name) for name in ("altair", "vl_convert"))
 LIBRARY = "window.vegaEmbed = () => Promise.resolve();"
 HOSTILE = "<script>alert('x')</script>&\"</td>"
@@ -199,13 +197,3 @@ def test_tables_sort_filter_and_open_and_charts_draw_in_a_browser(large, tmp_pat
     told = json.loads(html.unescape(re.search(r'data-told="([^"]*)"', dom)[1]))
     assert told.pop("comparisons") > 100 and told.pop("charts") >= 1
     assert told == {"sorted": True, "cleared": True, "opened": 1, "requests": 0}
-
-
-def browse(url: str, *flags: str) -> tuple[str, str]:
-    """Opens a page in a browser without a window; returns its elements and what it logged."""
-    quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    quiet += ["--disable-component-update", "--no-first-run", "--enable-logging=stderr"]
-    command = [CHROMIUM, *quiet, *flags, "--dump-dom", url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
